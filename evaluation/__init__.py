@@ -1,0 +1,1 @@
+"""Datasets with gold passages, the measures, and the runner that prints them."""

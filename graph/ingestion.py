@@ -1,0 +1,66 @@
+"""The ingestion state machine: the same kind of table, around a loop over batches."""
+
+from __future__ import annotations
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from ..context import RetrievalContext
+from ..nodes.ingestion.detect_relationships import detect_relationships
+from ..nodes.ingestion.embed import embed
+from ..nodes.ingestion.extract import extract
+from ..nodes.ingestion.load import load
+from ..nodes.ingestion.report import report
+from ..nodes.ingestion.scan import scan
+from ..nodes.ingestion.split import split
+from ..nodes.ingestion.write import write
+from ..services import current_services
+from ..state import IngestionInput, IngestionOutput, IngestionState
+from . import routing
+from .steps import OpenServices, Step
+
+__all__ = ["BRANCHES", "EDGES", "STEPS", "build", "graph"]
+
+STEPS = tuple(
+    Step(node) for node in (scan, load, split, extract, detect_relationships, embed, write, report)
+)
+
+EDGES = (
+    (START, "scan"),
+    ("scan", "load"),
+    ("split", "extract"),
+    ("extract", "detect_relationships"),
+    ("detect_relationships", "embed"),
+    ("embed", "write"),
+    ("report", END),
+)
+
+BRANCHES = {
+    "load": (
+        routing.after_load,
+        {"documents": "split", "all unchanged": "load", "done": "report"},
+    ),
+    "write": (routing.after_write, {"more": "load", "done": "report"}),
+}
+"""From a node: the router, and where each of its reasons leads."""
+
+Ingestion = CompiledStateGraph[IngestionState, RetrievalContext, IngestionInput, IngestionOutput]
+
+
+def build(
+    open_services: OpenServices,
+) -> StateGraph[IngestionState, RetrievalContext, IngestionInput, IngestionOutput]:
+    """The graph over the given services; compile it with the checkpointer you want."""
+    builder = StateGraph(
+        IngestionState, RetrievalContext, input_schema=IngestionInput, output_schema=IngestionOutput
+    )
+    for step in STEPS:
+        builder.add_node(step.name, step.bind(open_services))
+    for source, target in EDGES:
+        builder.add_edge(source, target)
+    for source, (router, targets) in BRANCHES.items():
+        builder.add_conditional_edges(source, router, targets)
+    return builder
+
+
+graph: Ingestion = build(current_services).compile(name="ingestion")

@@ -1,0 +1,124 @@
+"""The retrieval state machine: a table of steps and a table of edges.
+
+A question goes in; passages, the map of their entities and the thread to each come out.
+"""
+
+from __future__ import annotations
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from ..context import RetrievalContext
+from ..nodes.retrieval.admit import admit
+from ..nodes.retrieval.build_context import build_context
+from ..nodes.retrieval.expand_graph import expand_graph
+from ..nodes.retrieval.extract_entities import extract_entities
+from ..nodes.retrieval.filter_access import filter_access
+from ..nodes.retrieval.generate_synonyms import generate_synonyms
+from ..nodes.retrieval.link_entities import link_entities
+from ..nodes.retrieval.link_passages import link_passages
+from ..nodes.retrieval.map_relationships import map_relationships
+from ..nodes.retrieval.merge_results import merge_results
+from ..nodes.retrieval.rerank_entities import rerank_entities
+from ..nodes.retrieval.rerank_passages import rerank_passages
+from ..nodes.retrieval.retrieve_entity_chunks import retrieve_entity_chunks
+from ..nodes.retrieval.search_passages import search_passages
+from ..services import current_services
+from ..state import RetrievalInput, RetrievalOutput, RetrievalState
+from . import routing
+from .steps import OpenServices, Step
+
+__all__ = ["BRANCHES", "EDGES", "STEPS", "build", "graph"]
+
+STEPS = (
+    Step(admit),
+    Step(search_passages, effect="passages come through the graph only", ceiling="search_ms"),
+    Step(extract_entities, effect="the question's entities are unknown"),
+    Step(link_entities, effect="the graph is left out", ceiling="graph_ms"),
+    Step(expand_graph, effect="the graph is left out", ceiling="graph_ms", guarded=True),
+    Step(generate_synonyms, effect="no synonyms were tried"),
+    Step(rerank_entities, effect="entities keep the order of the walk", ceiling="graph_ms"),
+    Step(
+        retrieve_entity_chunks,
+        effect="no passages come through the graph",
+        ceiling="graph_ms",
+        guarded=True,
+    ),
+    Step(merge_results),
+    Step(filter_access),
+    Step(link_passages, effect="passages stand by the first stage alone", ceiling="search_ms"),
+    Step(rerank_passages, effect="the cross-encoder was left out", ceiling="search_ms"),
+    Step(map_relationships, effect="no relationship map", ceiling="graph_ms", guarded=True),
+    Step(build_context),
+)
+
+EDGES = (
+    (START, "admit"),
+    ("extract_entities", "link_entities"),
+    ("generate_synonyms", "link_entities"),
+    ("rerank_entities", "retrieve_entity_chunks"),
+    ("retrieve_entity_chunks", "merge_results"),
+    ("merge_results", "filter_access"),
+    ("filter_access", "link_passages"),
+    ("link_passages", "rerank_passages"),
+    ("map_relationships", "build_context"),
+    ("build_context", END),
+)
+
+BRANCHES = {
+    "admit": (
+        routing.after_admit,
+        {"search": "search_passages", "understand": "extract_entities"},
+    ),
+    "search_passages": (
+        routing.after_search,
+        {"hybrid": "link_entities", "search only": "merge_results"},
+    ),
+    "link_entities": (
+        routing.after_link,
+        {
+            "linking failed": "merge_results",
+            "already expanded": "rerank_entities",
+            "seeds": "expand_graph",
+            "no seeds yet": "generate_synonyms",
+            "nothing to walk from": "merge_results",
+        },
+    ),
+    "expand_graph": (
+        routing.after_expand,
+        {
+            "walk failed": "merge_results",
+            "sparse": "generate_synonyms",
+            "enough": "rerank_entities",
+        },
+    ),
+    "rerank_passages": (
+        routing.after_rerank,
+        {"entities": "map_relationships", "no entities": "build_context"},
+    ),
+}
+"""From a node: the router, and where each of its reasons leads."""
+
+Retrieval = CompiledStateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalOutput]
+
+
+def build(
+    open_services: OpenServices,
+) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalOutput]:
+    """The graph over the given services; compile it with the checkpointer you want."""
+    builder = StateGraph(
+        RetrievalState,
+        RetrievalContext,
+        input_schema=RetrievalInput,
+        output_schema=RetrievalOutput,
+    )
+    for step in STEPS:
+        builder.add_node(step.name, step.bind(open_services))
+    for source, target in EDGES:
+        builder.add_edge(source, target)
+    for source, (router, targets) in BRANCHES.items():
+        builder.add_conditional_edges(source, router, targets)
+    return builder
+
+
+graph: Retrieval = build(current_services).compile(name="retrieval")

@@ -1,0 +1,131 @@
+"""Turning a node into a step of a graph: its services handed over, its time taken, failures met."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from langgraph.runtime import Runtime
+
+from ..context import RetrievalContext
+from ..services import Services
+from ..state import StepTime
+from ..stores.access import Access, Identity, current_identity
+from ..stores.errors import StoreTimeout
+from .resilience import EXPECTED, degradation, seconds_for
+
+__all__ = ["OpenServices", "Step", "identity_of"]
+
+OpenServices = Callable[[], Awaitable[Services]]
+Node = Callable[..., Awaitable[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node and how it may fail.
+
+    `effect`: what the answer lacks when the step fails; `None`: the run cannot do without it.
+    `ceiling`: the context field with its time limit in ms. `guarded`: it asks the graph database,
+    whose breaker counts its outcome.
+    """
+
+    node: Node
+    effect: str | None = None
+    ceiling: str | None = None
+    guarded: bool = False
+
+    @property
+    def name(self) -> str:
+        """The node's name: in the graph, the trace and Studio."""
+        return self.node.__name__
+
+    def bind(self, open_services: OpenServices) -> Callable[..., Awaitable[dict[str, Any]]]:
+        """The function that LangGraph calls: keyword parameters of the node are filled by name."""
+        parameters = inspect.signature(self.node).parameters.values()
+        wanted = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+        takes_runtime = any(p.name == "runtime" for p in parameters)
+        state_type = get_type_hints(self.node)["state"]
+
+        async def step(state: Any, runtime: Runtime[RetrievalContext]) -> dict[str, Any]:
+            if runtime.context is None:
+                runtime = runtime.override(context=RetrievalContext())
+            services = await open_services()
+            given = {name: _provide(name, services, state, runtime) for name in wanted}
+            arguments = (state, runtime) if takes_runtime else (state,)
+            begun = time.perf_counter()
+            update = await self._run(arguments, given, services, state, runtime.context)
+            spent = (time.perf_counter() - begun) * 1000
+            # A node that starts a run afresh resets `steps` itself and its own time joins that.
+            steps = update.pop("steps", [])
+            took = StepTime(node=self.name, ms=round(spent, 2))
+            update["steps"] = steps if not isinstance(steps, list) else [*steps, took]
+            if not isinstance(steps, list):
+                steps.value = [*steps.value, took]
+            return update
+
+        step.__name__ = self.name
+        step.__doc__ = self.node.__doc__
+        step.__annotations__["state"] = state_type
+        return step
+
+    async def _run(
+        self,
+        arguments: tuple[Any, ...],
+        given: dict[str, Any],
+        services: Services,
+        state: Any,
+        context: RetrievalContext,
+    ) -> dict[str, Any]:
+        if self.effect is None:
+            return dict(await self.node(*arguments, **given))
+        seconds = seconds_for(self.ceiling, context, _steps(state))
+        try:
+            if seconds <= 0:
+                raise StoreTimeout("The run was out of time before this step.")
+            async with AsyncExitStack() as stack:
+                if self.guarded:
+                    await stack.enter_async_context(services.graph_breaker.call())
+                if seconds != float("inf"):
+                    await stack.enter_async_context(asyncio.timeout(seconds))
+                return dict(await self.node(*arguments, **given))
+        except EXPECTED as error:
+            return {"degraded": [degradation(self.name, error, self.effect)]}
+
+
+def identity_of(runtime: Runtime[Any]) -> Identity:
+    """Who is asking: the server's authenticated user, else the in-process caller.
+
+    Nothing a client can put into a request, a configuration or a thread's state is looked at.
+    """
+    info = runtime.server_info
+    if info is None:
+        return current_identity()
+    if info.user is None or not info.user.is_authenticated:
+        return Identity()
+    permissions = [str(p) for p in info.user.permissions or ()]
+    principals = [str(info.user.identity), *(p for p in permissions if ":" not in p)]
+    spaces = [p.removeprefix("namespace:") for p in permissions if p.startswith("namespace:")]
+    return Identity(tuple(principals), tuple(spaces))
+
+
+def _steps(state: Any) -> list[StepTime]:
+    return state.get("steps", []) if isinstance(state, dict) else []
+
+
+def _provide(name: str, services: Services, state: Any, runtime: Runtime[Any]) -> Any:
+    if name == "identity":
+        return identity_of(runtime)
+    if name == "access":
+        return _access(state, runtime)
+    return getattr(services, name)
+
+
+def _access(state: Any, runtime: Runtime[Any]) -> Access:
+    """What this step may see. Asked anew each time, so that an edited state cannot widen it."""
+    asked = state["request"]["namespaces"] if "request" in state else [state["target"]]
+    return identity_of(runtime).access(tuple(asked))

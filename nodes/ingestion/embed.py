@@ -1,0 +1,30 @@
+"""Chunks and entity names become vectors, a batch at a time."""
+
+from __future__ import annotations
+
+from ...models.embeddings import Embedder, pack
+from ...state import IngestionState, IngestionUpdate
+
+__all__ = ["embed"]
+
+
+async def embed(state: IngestionState, *, embedder: Embedder) -> IngestionUpdate:
+    """Embed each chunk under its header, and each name once.
+
+    Reads: batch. Writes: batch.
+    """
+    batch = state["batch"]
+    texts = [f"{chunk['header']}\n{chunk['text']}" for draft in batch for chunk in draft["chunks"]]
+    names = list(dict.fromkeys(e["name"] for draft in batch for e in draft["entities"]))
+    vectors = iter(await embedder.embed(texts))
+    by_name = dict(zip(names, map(pack, await embedder.embed(names)), strict=True))
+    return IngestionUpdate(
+        batch=[
+            {
+                **draft,
+                "chunks": [{**c, "embedding": pack(next(vectors))} for c in draft["chunks"]],
+                "entities": [{**e, "embedding": by_name[e["name"]]} for e in draft["entities"]],
+            }
+            for draft in batch
+        ]
+    )

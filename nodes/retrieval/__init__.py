@@ -1,0 +1,1 @@
+"""The steps of the retrieval graph, in the order of `graph/retrieval.py`."""

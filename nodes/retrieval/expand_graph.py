@@ -1,0 +1,49 @@
+"""The walk: from the seeds along relations, bounded, inside what the caller may read."""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+
+from ...context import RetrievalContext
+from ...models.chat import ChatModel
+from ...state import RetrievalState, RetrievalUpdate
+from ...stores.access import Access
+from ...stores.protocols import GraphStore
+
+__all__ = ["expand_graph"]
+
+
+async def expand_graph(
+    state: RetrievalState,
+    runtime: Runtime[RetrievalContext],
+    *,
+    graph: GraphStore,
+    chat: ChatModel | None,
+    access: Access,
+) -> RetrievalUpdate:
+    """Add the entities within `graph_expansion_hops` of the seeds, best first.
+
+    Reads: seeds. Writes: entities (seeds first), expanded, sparse, synonyms_wanted.
+    Raises: StoreUnavailable, StoreTimeout.
+    """
+    context = runtime.context
+    entities = await graph.expand(
+        {seed["id"]: seed["score"] for seed in state["seeds"]},
+        hops=context.graph_expansion_hops,
+        limit=context.graph_entity_limit,
+        fanout=context.graph_fanout,
+        type_weights=context.relation_weights,
+        access=access,
+    )
+    anchors = {seed["id"] for seed in state["seeds"] if seed["via"] == "anchor"}
+    # Anchors come with every question that search can answer; they say nothing about how much the
+    # graph knows of what was asked.
+    asked = [entity for entity in entities if entity["id"] not in anchors]
+    sparse = len(asked) < context.graph_min_entities_threshold
+    wanted = sparse and chat is not None and context.synonyms == "sparse"
+    return RetrievalUpdate(
+        entities=entities,
+        expanded=True,
+        sparse=sparse,
+        synonyms_wanted=wanted and not state["synonyms_tried"],
+    )

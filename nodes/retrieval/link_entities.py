@@ -1,0 +1,168 @@
+"""From words to entities of the graph: exact, alias, typo, full text, then meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from langgraph.runtime import Runtime
+
+from ...context import RetrievalContext
+from ...models.chat import ChatModel
+from ...models.embeddings import Embedder
+from ...models.names import normalise
+from ...state import RetrievalState, RetrievalUpdate, SearchHit
+from ...stores.access import Access
+from ...stores.protocols import EntityStore
+from ...stores.records import ChunkEntity, LinkedEntity, LinkVia, NameMatch, ReachedEntity
+
+__all__ = ["link_entities"]
+
+TEXT_LIMIT = 5
+ENOUGH = 3
+"""A mention with fewer matches than this is also looked up by meaning."""
+MIN_COSINE = 0.8
+ANCHOR_SCORE = 0.2
+"""Of an entity that only a good search hit vouches for, not the question."""
+
+
+async def link_entities(
+    state: RetrievalState,
+    runtime: Runtime[RetrievalContext],
+    *,
+    entities: EntityStore,
+    embedder: Embedder,
+    chat: ChatModel | None,
+    access: Access,
+) -> RetrievalUpdate:
+    """Find the entities that the question, its synonyms and the best passages name.
+
+    Reads: understanding, synonyms, hits. Writes: seeds, entities (after synonyms),
+    synonyms_wanted. Raises: StoreUnavailable, StoreTimeout.
+    """
+    context = runtime.context
+    if state["synonyms_tried"]:
+        return await _add_synonyms(state, context, entities, access)
+    understanding = state["understanding"]
+    mentions = understanding["mentions"] if understanding else []
+    likely = {normalise(m["text"]): m["text"] for m in mentions if m["kind"] != "ngram"}
+    possible = {normalise(m["text"]): m["text"] for m in mentions} | likely
+    possible.pop("", None)
+
+    matches = _longest(await entities.find_exact(list(possible), access=access))
+    unknown = [name for name in likely if name and name not in {m["query"] for m in matches}]
+    matches += await _approximate(unknown, entities, embedder, access)
+    seeds = _seeds(matches, possible)
+    if not seeds and likely and chat is not None and context.synonyms != "off":
+        return RetrievalUpdate(seeds=[], synonyms_wanted=True)
+    anchors = await _anchors(state["hits"][: context.anchor_passages], entities, access)
+    known = {seed["id"] for seed in seeds}
+    seeds += [anchor for anchor in anchors if anchor["id"] not in known]
+    return RetrievalUpdate(seeds=seeds, synonyms_wanted=False)
+
+
+async def _approximate(
+    names: list[str], entities: EntityStore, embedder: Embedder, access: Access
+) -> list[NameMatch]:
+    """One rung after the other, each only for the names the rungs above left open."""
+    if not names:
+        return []
+    matches = await entities.find_similar(names, access=access)
+    still = _without(names, matches)
+    matches += await entities.find_text(still, limit=TEXT_LIMIT, access=access)
+    still = [name for name in still if sum(m["query"] == name for m in matches) < ENOUGH]
+    if still:
+        matches += await entities.find_nearest(
+            still,
+            await embedder.embed(still),
+            limit=TEXT_LIMIT,
+            min_cosine=MIN_COSINE,
+            access=access,
+        )
+    return matches
+
+
+async def _anchors(
+    hits: list[SearchHit], entities: EntityStore, access: Access
+) -> list[LinkedEntity]:
+    """The entities of the best passages, worth what their best passage is worth."""
+    if not hits:
+        return []
+    worth = {hit["id"]: ANCHOR_SCORE * hit["rrf"] / hits[0]["rrf"] for hit in hits}
+    found = await entities.mentions_in(list(worth), access=access)
+    best: dict[int, ChunkEntity] = {}
+    for entity in sorted(found, key=lambda e: (-worth[e["chunk"]], e["id"])):
+        best.setdefault(entity["id"], entity)
+    return [
+        LinkedEntity(
+            id=entity["id"],
+            name=entity["name"],
+            type=entity["type"],
+            df=entity["df"],
+            mention=f"passage {entity['chunk']}",
+            via="anchor",
+            score=worth[entity["chunk"]],
+        )
+        for entity in best.values()
+    ]
+
+
+async def _add_synonyms(
+    state: RetrievalState, context: RetrievalContext, entities: EntityStore, access: Access
+) -> RetrievalUpdate:
+    kept = {normalise(s["text"]): s["text"] for s in state["synonyms"] if s["kept"]}
+    matches = await entities.find_exact([name for name in kept if name], access=access)
+    still = _without([name for name in kept if name], matches)
+    matches += await entities.find_text(still, limit=TEXT_LIMIT, access=access)
+    known = {seed["id"] for seed in state["seeds"]} | {e["id"] for e in state["entities"]}
+    new = [
+        seed
+        for seed in _seeds(matches, kept, via="synonym", factor=context.synonym_discount)
+        if seed["id"] not in known
+    ]
+    seeds = state["seeds"] + new
+    if not state["expanded"] and not seeds:
+        seeds = await _anchors(state["hits"][: context.anchor_passages], entities, access)
+    reached = [
+        ReachedEntity(
+            id=s["id"], name=s["name"], type=s["type"], df=s["df"], hop=0, score=s["score"], path=[]
+        )
+        for s in new
+    ]
+    return RetrievalUpdate(seeds=seeds, entities=state["entities"] + reached, synonyms_wanted=False)
+
+
+def _longest(matches: list[NameMatch]) -> list[NameMatch]:
+    """Without the names that are only part of a longer name that was found."""
+    queries = {match["query"] for match in matches}
+    inner = {a for a in queries for b in queries if a != b and f" {a} " in f" {b} "}
+    return [match for match in matches if match["query"] not in inner]
+
+
+def _seeds(
+    matches: Iterable[NameMatch],
+    texts: dict[str, str],
+    *,
+    via: LinkVia | None = None,
+    factor: float = 1.0,
+) -> list[LinkedEntity]:
+    """One seed an entity, by its best match; best first, ties by id."""
+    best: dict[int, NameMatch] = {}
+    for match in matches:
+        held = best.get(match["entity"]["id"])
+        if held is None or match["score"] > held["score"]:
+            best[match["entity"]["id"]] = match
+    seeds = [
+        LinkedEntity(
+            **match["entity"],
+            mention=texts.get(match["query"], match["query"]),
+            via=via or match["via"],
+            score=match["score"] * factor,
+        )
+        for match in best.values()
+    ]
+    return sorted(seeds, key=lambda seed: (-seed["score"], seed["id"]))
+
+
+def _without(names: list[str], matches: list[NameMatch]) -> list[str]:
+    done = {match["query"] for match in matches}
+    return [name for name in names if name not in done]

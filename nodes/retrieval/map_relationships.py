@@ -1,0 +1,75 @@
+"""How the entities of the kept passages connect."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from langgraph.runtime import Runtime
+
+from ...context import RetrievalContext
+from ...models.names import normalise
+from ...state import MapEdge, RetrievalState, RetrievalUpdate
+from ...stores.access import Access
+from ...stores.protocols import EntityStore, GraphStore
+
+__all__ = ["map_relationships"]
+
+EDGES = 40
+ENTITIES = 60
+RELATIONS = 400
+MIN_ENTITIES = 3
+"""A passage with fewer mentions is read again for names the ingestion did not tie to it."""
+TEXT_LIMIT = 5
+
+
+async def map_relationships(
+    state: RetrievalState,
+    runtime: Runtime[RetrievalContext],
+    *,
+    entities: EntityStore,
+    graph: GraphStore,
+    access: Access,
+) -> RetrievalUpdate:
+    """Collect the relations among the entities of the passages that will be returned.
+
+    Relations between entities of different passages come first: they are the thread.
+    Reads: ranked, entities. Writes: relationships. Raises: StoreUnavailable, StoreTimeout.
+    """
+    kept = [r["passage"] for r in state["ranked"][: runtime.context.top_k]]
+    rank = {passage["id"]: place for place, passage in enumerate(kept)}
+    found = await entities.mentions_in(list(rank), access=access)
+    names = {entity["id"]: entity["name"] for entity in found}
+    where: dict[int, set[int]] = defaultdict(set)
+    subjects: dict[int, int] = {}
+    for entity in found:
+        where[entity["id"]].add(entity["chunk"])
+        if entity["subject"]:
+            subjects[entity["id"]] = min(rank[entity["chunk"]], subjects.get(entity["id"], 10**6))
+    for passage in kept:
+        held = [e for e in found if e["chunk"] == passage["id"]]
+        if len(held) < MIN_ENTITIES:
+            likely = [normalise(part) for part in passage["header"].split(" > ")]
+            for match in await entities.find_text(likely, limit=TEXT_LIMIT, access=access):
+                names.setdefault(match["entity"]["id"], match["entity"]["name"])
+                where[match["entity"]["id"]].add(passage["id"])
+    best = sorted(names, key=lambda e: (subjects.get(e, 10**6), -len(where[e]), e))[:ENTITIES]
+    relations = await graph.relationships_among(best, limit=RELATIONS, access=access)
+    relations.sort(
+        key=lambda r: (
+            -((r["source"] in subjects) + (r["target"] in subjects)),
+            min(subjects.get(r["source"], 99), subjects.get(r["target"], 99)),
+            -r["weight"],
+            r["id"],
+        )
+    )
+    edges = [
+        MapEdge(
+            source=names[r["source"]],
+            type=r["type"],
+            target=names[r["target"]],
+            weight=round(r["weight"], 4),
+            evidence=[chunk for chunk in r["evidence"] if chunk in rank],
+        )
+        for r in relations[:EDGES]
+    ]
+    return RetrievalUpdate(relationships=edges)

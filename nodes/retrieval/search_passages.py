@@ -1,0 +1,57 @@
+"""Passages by meaning and by words, fused by rank."""
+
+from __future__ import annotations
+
+import asyncio
+
+from langgraph.runtime import Runtime
+
+from ...context import RetrievalContext
+from ...models.embeddings import Embedder
+from ...ranking.fusion import reciprocal_rank
+from ...state import RetrievalState, RetrievalUpdate, SearchHit
+from ...stores.access import Access
+from ...stores.protocols import ChunkStore
+from ...stores.records import Hit
+
+__all__ = ["search_passages"]
+
+
+async def search_passages(
+    state: RetrievalState,
+    runtime: Runtime[RetrievalContext],
+    *,
+    chunks: ChunkStore,
+    embedder: Embedder,
+    access: Access,
+) -> RetrievalUpdate:
+    """Search by vector and by BM25 at once, and fuse the two rankings.
+
+    Reads: request. Writes: hits, best first. Raises: StoreUnavailable, StoreTimeout.
+    """
+    request, context = state["request"], runtime.context
+    embedding = await embedder.embed_question(request["question"])
+    limit, filters = context.search_candidates, request["filters"]
+    dense, bm25 = await asyncio.gather(
+        chunks.search_vector(embedding, limit=limit, filters=filters, access=access),
+        chunks.search_text(request["question"], limit=limit, filters=filters, access=access),
+    )
+    return RetrievalUpdate(hits=_fuse(dense, bm25, context.rrf_k))
+
+
+def _fuse(dense: list[Hit], bm25: list[Hit], k: int) -> list[SearchHit]:
+    scores = reciprocal_rank([[hit["id"] for hit in dense], [hit["id"] for hit in bm25]], k)
+    by_dense = {hit["id"]: (hit["score"], rank) for rank, hit in enumerate(dense, start=1)}
+    by_bm25 = {hit["id"]: (hit["score"], rank) for rank, hit in enumerate(bm25, start=1)}
+    nothing = (None, None)
+    return [
+        SearchHit(
+            id=chunk,
+            dense=by_dense.get(chunk, nothing)[0],
+            dense_rank=by_dense.get(chunk, nothing)[1],
+            bm25=by_bm25.get(chunk, nothing)[0],
+            bm25_rank=by_bm25.get(chunk, nothing)[1],
+            rrf=score,
+        )
+        for chunk, score in sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+    ]

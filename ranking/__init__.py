@@ -1,0 +1,1 @@
+"""Arithmetic of ranking: pure functions over numbers, without stores or state."""

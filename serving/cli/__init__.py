@@ -1,0 +1,65 @@
+"""`clew`: every command imports what it needs when it runs, so that help answers at once."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from . import ask, demo, diagram, doctor, evaluate, ingest, maintain, trace
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="clew",
+    help="Passages that answer a question, a map of how their entities connect, and the thread "
+    "that led to each.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command("demo")(demo.demo)
+app.command("ingest")(ingest.ingest)
+app.command("ask")(ask.ask)
+app.command("trace")(trace.trace)
+app.command("doctor")(doctor.doctor)
+app.command("graph")(diagram.graph)
+app.command("eval")(evaluate.evaluate)
+app.command("migrate")(maintain.migrate)
+app.command("delete")(maintain.delete)
+
+FAULT, MISTAKE = 1, 2
+"""Exit codes: something is down or misconfigured; the command was asked for something impossible."""
+
+
+def main() -> None:
+    """Run a command; what a person can mend is said in one sentence, bugs keep their traceback."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.stderr.write("clew: stopped\n")
+        sys.exit(130)
+    except Exception as error:
+        said = _sentence(error)
+        if said is None:
+            raise
+        sys.stderr.write(f"clew: {said[0]}\n")
+        sys.exit(said[1])
+
+
+def _sentence(error: Exception) -> tuple[str, int] | None:
+    from pydantic import ValidationError
+
+    from ...models.embeddings import ModelUnavailable
+    from ...stores.errors import InvalidInput, StoreError
+
+    if isinstance(error, InvalidInput):
+        return str(error), MISTAKE
+    if isinstance(error, StoreError | ModelUnavailable):
+        return str(error), FAULT
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or error.title
+        return f"{field}: {first['msg']} (it is {first['input']!r}).", MISTAKE
+    return None

@@ -1,0 +1,67 @@
+"""`clew ingest`: take documents in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from .options import Json, Namespace
+
+__all__ = ["ingest", "take_in"]
+
+
+def ingest(
+    paths: Annotated[
+        list[str], typer.Argument(help="Markdown, text or JSONL files, or folders of them.")
+    ],
+    namespace: Namespace = "",
+    acl: Annotated[
+        list[str] | None,
+        typer.Option("--acl", help="Who may read them; may be given again. Default: public."),
+    ] = None,
+    skip_malformed: Annotated[
+        bool,
+        typer.Option("--skip-malformed", help="Leave malformed documents out, and say so."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Take documents in: split, embed, find entities, write. Unchanged documents are skipped.
+
+    [bold]clew ingest docs/ notes.jsonl -n handbook[/bold]
+    """
+    from . import render
+    from .running import run
+
+    report = run(lambda: take_in(paths, namespace, acl or ["public"], skip_malformed))
+    if as_json:
+        render.json_output(report)
+    else:
+        render.ingested(report)
+
+
+async def take_in(
+    paths: list[str], namespace: str, acl: list[str], skip_malformed: bool
+) -> dict[str, Any]:
+    """Run the ingestion graph under a progress bar; returns its report."""
+    import time
+
+    from ...graph.ingestion import graph
+    from . import render
+
+    begun = time.perf_counter()
+    report: dict[str, Any] = {}
+    given = {"paths": paths, "namespace": namespace, "acl": acl, "skip_malformed": skip_malformed}
+    read = 0
+    with render.progress("Reading") as bar:
+        async for mode, payload in graph.astream(given, stream_mode=["custom", "values"]):
+            if mode == "values":
+                report = payload.get("report") or report
+            elif payload["event"] == "loaded":
+                # What was read before has landed, or was found unchanged.
+                bar(read, payload["total"], "Embedding")
+                read = payload["done"]
+            elif payload["event"] == "written":
+                bar(read, None, "Writing")
+        bar(read, None, "Done")
+    return {**report, "seconds": round(time.perf_counter() - begun, 2)}

@@ -1,0 +1,191 @@
+"""What people see: tables, trees and bars. Nothing here asks a store or changes a state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.panel import Panel
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.tree import Tree
+
+from .summary import summarise
+
+if TYPE_CHECKING:
+    from .running import Seen
+
+__all__ = [
+    "Trace",
+    "answer",
+    "check_table",
+    "ingested",
+    "json_output",
+    "note",
+    "plain",
+    "progress",
+    "why",
+]
+
+_console = Console()
+_errors = Console(stderr=True)
+
+SHOWN = 300
+"""Characters of a passage in a list; the whole stands in --context and --json."""
+
+
+def plain(text: str) -> None:
+    """Text as it is, for pipes."""
+    _console.file.write(text.rstrip("\n") + "\n")
+
+
+def note(text: str) -> None:
+    """One line for people."""
+    _console.print(escape(text))
+
+
+def json_output(value: Mapping[str, Any]) -> None:
+    """JSON for programs; LangChain documents as their fields."""
+    plain(json.dumps(value, ensure_ascii=False, indent=2, default=lambda d: d.model_dump()))
+
+
+@contextmanager
+def progress(first: str) -> Iterator[Callable[[int, int | None, str], None]]:
+    """A bar on standard error; call it with done, total (or None) and what is being done."""
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=_errors) as bar:
+        task = bar.add_task(first, total=None)
+
+        def update(done: int, total: int | None, doing: str) -> None:
+            if total is None:
+                bar.update(task, completed=done, description=doing)
+            else:
+                bar.update(task, completed=done, total=total, description=doing)
+
+        yield update
+
+
+def ingested(report: Mapping[str, Any]) -> None:
+    """What landed, what was left out and why."""
+    landed = report["written"] + report["replaced"]
+    rate = f", {landed / report['seconds']:.0f} a second" if landed else ""
+    _console.print(
+        f"[bold]{escape(report['namespace'])}[/bold]: {report['written']} written, "
+        f"{report['replaced']} replaced, {report['unchanged']} unchanged, "
+        f"{report['skipped_count']} skipped in {report['seconds']:.1f} s{rate}."
+    )
+    for skipped in report["skipped"]:
+        _console.print(f"  [yellow]skipped[/yellow] {escape(skipped['source'])}: "
+                       f"{escape(skipped['reason'])}")
+
+
+def answer(output: Mapping[str, Any]) -> None:
+    """The passages, each with the thread that led to it, then the map and what was missing."""
+    for document in output["documents"]:
+        data = document.metadata
+        head = f"[bold]{data['rank']}. {escape(data['title'])}[/bold]  [dim]{escape(data['source'])}"
+        text = document.page_content.replace("\n", " ")
+        text = text if len(text) <= SHOWN else text[:SHOWN] + " …"
+        _console.print(f"{head}[/dim]  {data['score']:.3f}")
+        _console.print(f"   {escape(text)}")
+        _console.print(f"   [cyan]{escape(data['trail']['thread'])}[/cyan]\n")
+    if not output["documents"]:
+        _console.print("No passage matches.")
+    _relations(output["relationships"][:10])
+    _lost(output["degraded"])
+
+
+def why(output: Mapping[str, Any], number: int) -> None:
+    """The whole thread of one passage as a tree."""
+    document = output["documents"][number - 1]
+    trail = document.metadata["trail"]
+    tree = Tree(f"[bold]{number}. {escape(document.metadata['title'])}[/bold] "
+                f"score {document.metadata['score']:.3f}")
+    signals = tree.add("signals")
+    for name, value in trail["signals"].items():
+        if value is None or value is False or value == 0:
+            continue
+        added = trail["contributions"].get(name)
+        shown = f"{value:.4f}" if isinstance(value, float) else str(value)
+        signals.add(f"{name} {shown}" + (f"  [cyan]{added:+.3f}[/cyan]" if added else ""))
+    entities = tree.add("entities that led here")
+    for entity in trail["entities"]:
+        branch = entities.add(f"{escape(entity['name'])}, hop {entity['hop']}, {entity['score']}")
+        for step in entity["path"]:
+            branch.add(escape(f"{step['source']} —{step['type']}→ {step['target']}"))
+    links = tree.add("passages that link here")
+    for link in trail["links"]:
+        origin = f"[{link['rank']}] " if link["rank"] else ""
+        links.add(escape(f"{origin}{link['title']} through {link['entity']} ({link['kind']}, "
+                         f"{link['strength']})"))
+    _console.print(tree)
+
+
+class Trace:
+    """A run on the terminal, one step after the other."""
+
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._last: Mapping[str, Any] = {}
+
+    def step(self, seen: Seen) -> None:
+        """Print one step."""
+        self._total += seen.ms
+        self._last = seen.after
+        lines = [escape(line) for line in summarise(seen.node, seen.update, seen.after)]
+        _console.print(f"[bold]{seen.node:<24}[/bold][dim]{seen.ms:>8.1f} ms[/dim]  "
+                       + (lines[0] if lines else ""))
+        for line in lines[1:]:
+            _console.print(" " * 37 + line)
+        for reason in seen.reasons:
+            _console.print(" " * 37 + f"[green]↳ {escape(reason)}[/green]")
+
+    def finish(self) -> None:
+        """Print the context and what was missing."""
+        if "context" not in self._last:
+            return
+        _console.print()
+        _console.print(Panel(escape(self._last["context"]), title="context", border_style="dim"))
+        _lost(self._last["degraded"])
+        _console.print(f"[dim]{self._total:.0f} ms in steps[/dim]")
+
+
+def check_table(rows: Sequence[tuple[str, str, str, str]]) -> None:
+    """Checks as a table: (state, what, found, advice); state is ok, warn or fail."""
+    marks = {"ok": "[green]✓[/green]", "warn": "[yellow]![/yellow]", "fail": "[red]✗[/red]"}
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for state, what, found, advice in rows:
+        said = escape(found) + (f"\n[yellow]{escape(advice)}[/yellow]" if advice else "")
+        table.add_row(marks[state], f"[bold]{escape(what)}[/bold]", said)
+    _console.print(table)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A plain table; all but the first column are numbers."""
+    grid = Table(title=title, title_justify="left")
+    for place, column in enumerate(columns):
+        grid.add_column(column, justify="left" if place == 0 else "right")
+    for row in rows:
+        grid.add_row(*map(escape, row))
+    _console.print(grid)
+
+
+def _relations(edges: Sequence[Mapping[str, Any]]) -> None:
+    if edges:
+        lines = [escape(f"{e['source']} —{e['type']}→ {e['target']}") for e in edges]
+        _console.print(Group("[bold]How they connect[/bold]", *[f"   {line}" for line in lines]))
+
+
+def _lost(degraded: Sequence[Mapping[str, Any]]) -> None:
+    for entry in degraded:
+        _console.print(f"[yellow]degraded[/yellow] {entry['stage']}: {escape(entry['reason'])} "
+                       f"{escape(entry['effect'])}.")

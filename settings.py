@@ -1,0 +1,65 @@
+"""The only reader of the environment. Every variable is `CLEW_` and the field's name in capitals."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from platformdirs import user_data_path
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+__all__ = ["BUNDLED_MODEL", "Settings", "load_settings"]
+
+BUNDLED_MODEL = "all-MiniLM-L6-v2"
+"""The encoder whose weights come with a Python package, so that no hub is needed."""
+
+
+class Settings(BaseSettings):
+    """What a process is told once. What a run may choose stands in `RetrievalContext`."""
+
+    model_config = SettingsConfigDict(env_prefix="CLEW_", extra="ignore", frozen=True)
+
+    database_url: SecretStr | None = Field(
+        None, description="DSN of a PostgreSQL 16+ with pgvector; unset: the embedded server."
+    )
+    data_dir: Path = Field(
+        default_factory=lambda: user_data_path("clew"),
+        description="Where the embedded server keeps its data.",
+    )
+    pool_size: int = Field(10, ge=1, le=200, description="Connections a process may hold.")
+    pool_timeout: float = Field(5.0, gt=0, description="Seconds to wait for a free connection.")
+    ef_search: int = Field(
+        100, ge=10, le=1000, description="HNSW breadth: raise for recall, lower for speed."
+    )
+
+    embedding_model: str = Field(
+        BUNDLED_MODEL, description="A sentence-transformers model: local folder or hub name."
+    )
+    embedding_batch: int = Field(32, ge=1, le=1024)
+    reranker_model: str | None = Field(
+        None, description="A cross-encoder: local folder or hub name; unset: no reranking."
+    )
+    chat_model: str | None = Field(
+        None, description="provider:model for LangChain's init_chat_model; unset: no LLM."
+    )
+    chat_concurrency: int = Field(8, ge=1)
+
+    namespace: str = Field("default", description="Namespace when a caller names none.")
+    language: str = Field("english", description="PostgreSQL text search configuration.")
+    chunk_tokens: int = Field(512, ge=32, description="Upper bound; the encoder's limit wins.")
+    chunk_overlap: float = Field(0.2, ge=0, lt=0.9)
+    curated_entities: Path | None = Field(
+        None, description="YAML file of names, types, aliases and properties to recognise."
+    )
+    ingest_root: Path | None = Field(
+        None, description="The only folder from which the served ingestion graph may read files."
+    )
+    breaker_failures: int = Field(3, ge=1, description="Consecutive failures that open a breaker.")
+    breaker_seconds: float = Field(30.0, gt=0, description="Until an open breaker tries again.")
+
+
+@lru_cache(maxsize=1)
+def load_settings() -> Settings:
+    """Read the environment once a process."""
+    return Settings()

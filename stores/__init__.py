@@ -1,0 +1,1 @@
+"""Where documents, entities and relations are kept, and how they are asked for."""

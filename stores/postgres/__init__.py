@@ -1,0 +1,1 @@
+"""PostgreSQL with pgvector: the record, and the default walk."""

@@ -1,0 +1,155 @@
+"""Connections to one prepared database, and PostgreSQL's errors in Clew's words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import AsyncConnection, errors
+from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import Json
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential_jitter,
+)
+
+from ..errors import InvalidInput, StoreMisconfigured, StoreTimeout, StoreUnavailable
+
+__all__ = ["Connection", "Database", "translated"]
+
+Connection = AsyncConnection[DictRow]
+
+ATTEMPTS = 3
+
+
+class Database:
+    """A pool of connections, opened lazily, that belongs to the event loop it is used on."""
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        pool_size: int,
+        pool_timeout: float,
+        ef_search: int,
+        revive: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        self._session = {
+            "search_path": "clew, public",
+            "hnsw.ef_search": str(ef_search),
+            "hnsw.iterative_scan": "relaxed_order",
+            "jit": "off",
+        }
+        self._revive = revive
+        self._opening = asyncio.Lock()
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            dsn,
+            connection_class=AsyncConnection[DictRow],
+            kwargs={"row_factory": dict_row, "autocommit": True, "application_name": "clew"},
+            min_size=1,
+            max_size=pool_size,
+            timeout=pool_timeout,
+            open=False,
+            configure=self._configure,
+            check=AsyncConnectionPool.check_connection,
+            name="clew",
+        )
+
+    async def fetch(self, query: LiteralString, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """All rows of one reading statement; transient failures are tried again, three times in all."""
+        async for attempt in self._attempts():
+            with attempt:
+                async with self.connection() as connection:
+                    cursor = await connection.execute(query, params)
+                    return await cursor.fetchall()
+        raise AssertionError("tenacity either returns or raises")
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A pooled connection in autocommit. Raises the tree of `stores.errors`."""
+        with translated():
+            if self._pool.closed:
+                async with self._opening:
+                    if self._pool.closed:
+                        await self._pool.open()
+            async with self._pool.connection() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """A connection inside one transaction: all of it lands, or nothing."""
+        async with self.connection() as connection:
+            with translated():
+                async with connection.transaction():
+                    yield connection
+
+    async def close(self) -> None:
+        """Close every connection; the database cannot be used afterwards."""
+        await self._pool.close()
+
+    def _attempts(self) -> AsyncRetrying:
+        return AsyncRetrying(
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=wait_exponential_jitter(initial=0.05, max=1.0),
+            retry=retry_if_exception(_transient),
+            before_sleep=self._wake if self._revive else None,
+            reraise=True,
+        )
+
+    async def _wake(self, _: object) -> None:
+        """An embedded server that was killed is started again before the next attempt."""
+        if self._revive is not None:
+            await self._revive()
+
+    async def _configure(self, connection: Connection) -> None:
+        await connection.execute(
+            "select set_config(key, value, false) from json_each_text(%s::json) as s (key, value)",
+            [Json(self._session)],
+        )
+
+
+def _transient(error: BaseException) -> bool:
+    # A deadline that has passed will not come back by asking again.
+    return isinstance(error, StoreUnavailable) and not isinstance(error, StoreTimeout)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what psycopg raises into Clew's errors; bugs in our SQL pass through as they are."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise StoreUnavailable(
+            "No database connection became free in time; the database is down, or CLEW_POOL_SIZE "
+            "is too small for the load."
+        ) from error
+    except errors.QueryCanceled as error:
+        raise StoreTimeout("The database did not finish a query in time.") from error
+    except (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn) as error:
+        raise StoreMisconfigured(
+            f"The database is not prepared for this version of Clew ({_first_line(error)}); "
+            "run `clew migrate`."
+        ) from error
+    except (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire) as error:
+        raise InvalidInput(f"The database cannot store this text: {_first_line(error)}.") from error
+    except psycopg.DataError as error:
+        raise InvalidInput(f"The database refused a value: {_first_line(error)}.") from error
+    except (errors.InvalidPassword, errors.InvalidAuthorizationSpecification) as error:
+        raise StoreMisconfigured(
+            f"The database refused the login ({_first_line(error)}); check CLEW_DATABASE_URL."
+        ) from error
+    except (psycopg.OperationalError, psycopg.InterfaceError, OSError) as error:
+        raise StoreUnavailable(
+            f"The database does not answer ({_first_line(error)}); check that it runs and that "
+            "CLEW_DATABASE_URL names it."
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n", 1)[0].rstrip(".")
