@@ -1,7 +1,8 @@
-"""The only reader of the environment. Every variable is `CLEW_` and the field's name in capitals."""
+"""The only reader of the environment: every variable is `CLEW_` and a field's name in capitals."""
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,6 +16,12 @@ BUNDLED_MODEL = "all-MiniLM-L6-v2"
 """The encoder whose weights come with a Python package, so that no hub is needed."""
 
 
+def _data_dir() -> Path:
+    # PostgreSQL refuses to run as root, and its own user cannot enter root's home.
+    as_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    return Path("/var/lib/clew") if as_root else user_data_path("clew")
+
+
 class Settings(BaseSettings):
     """What a process is told once. What a run may choose stands in `RetrievalContext`."""
 
@@ -24,7 +31,7 @@ class Settings(BaseSettings):
         None, description="DSN of a PostgreSQL 16+ with pgvector; unset: the embedded server."
     )
     data_dir: Path = Field(
-        default_factory=lambda: user_data_path("clew"),
+        default_factory=_data_dir,
         description="Where the embedded server keeps its data.",
     )
     pool_size: int = Field(10, ge=1, le=200, description="Connections a process may hold.")

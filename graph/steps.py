@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 
 from ..context import RetrievalContext
 from ..services import Services
@@ -60,12 +61,9 @@ class Step:
             begun = time.perf_counter()
             update = await self._run(arguments, given, services, state, runtime.context)
             spent = (time.perf_counter() - begun) * 1000
-            # A node that starts a run afresh resets `steps` itself and its own time joins that.
-            steps = update.pop("steps", [])
-            took = StepTime(node=self.name, ms=round(spent, 2))
-            update["steps"] = steps if not isinstance(steps, list) else [*steps, took]
-            if not isinstance(steps, list):
-                steps.value = [*steps.value, took]
+            took = [StepTime(node=self.name, ms=round(spent, 2))]
+            # The step that starts a run afresh also forgets the times of the run before.
+            update["steps"] = Overwrite(took) if "steps" in update else took
             return update
 
         step.__name__ = self.name

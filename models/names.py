@@ -32,7 +32,8 @@ def fold(text: str) -> str:
     folded = _POSSESSIVE.sub("", folded.translate(_PLAIN))
     if not folded.isascii():
         folded = "".join(c if c.isascii() or _in_word(c) else " " for c in folded)
-    return " ".join(_WORD.findall(folded))
+    words = _WORD.findall(folded)
+    return " ".join(word for word in words if word.isalnum() or any(map(str.isalnum, word)))
 
 
 def _unaccented(decomposed: str) -> Iterator[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,13 @@ from .names import fold, normalise
 from .spans import name_spans
 from .words import STOP_WORDS
 
-__all__ = ["NAME", "CuratedEntity", "Found", "Recognizer"]
+__all__ = ["NAME", "PATTERN", "CuratedEntity", "Found", "Recognizer"]
 
 NAME = "Name"
 """The type of everything that is known to be a name and no more."""
+
+PATTERN = "pattern"
+"""The method that finds what is recognised by its form: a date, an address, a version."""
 
 _DATE = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
@@ -89,24 +94,22 @@ class Found:
     properties: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
-_Entry = tuple[tuple[str, ...], str, CuratedEntity]
-
-
 class _Lexicon:
-    """Known names by their first word, so that a text is read once however many there are."""
+    """Known names by their words, so that a text is read once however many there are."""
 
     def __init__(self, entities: Iterable[CuratedEntity]) -> None:
-        self._by_first: dict[str, list[_Entry]] = {}
+        self._names: dict[tuple[str, ...], list[tuple[str, CuratedEntity]]] = {}
+        lengths: dict[str, set[int]] = {}
         for entity in entities:
             for name in (entity.name, *entity.aliases):
                 if words := tuple(fold(name).split()):
-                    self._by_first.setdefault(words[0], []).append((words, name, entity))
-        for entries in self._by_first.values():
-            entries.sort(key=lambda entry: -len(entry[0]))
+                    self._names.setdefault(words, []).append((name, entity))
+                    lengths.setdefault(words[0], set()).add(len(words))
+        self._lengths = {word: sorted(sizes, reverse=True) for word, sizes in lengths.items()}
 
     def find(self, text: str) -> Iterator[tuple[int, int, CuratedEntity]]:
         """The longest known name at each place, left to right."""
-        if not self._by_first:
+        if not self._names:
             return
         places = [
             (word, match.start(), match.end())
@@ -115,23 +118,27 @@ class _Lexicon:
         ]
         at = 0
         while at < len(places):
-            best = next(
-                (e for e in self._by_first.get(places[at][0], ()) if _reads(places, at, text, e)),
-                None,
-            )
-            if best:
-                yield places[at][1], places[at + len(best[0]) - 1][2], best[2]
-            at += len(best[0]) if best else 1
+            size, entity = self._longest(places, at, text)
+            if entity:
+                yield places[at][1], places[at + size - 1][2], entity
+            at += size
+
+    def _longest(
+        self, places: list[tuple[str, int, int]], at: int, text: str
+    ) -> tuple[int, CuratedEntity | None]:
+        left = len(places) - at
+        for size in self._lengths.get(places[at][0], ()):
+            if size > left:
+                continue
+            words = tuple(word for word, _, _ in places[at : at + size])
+            for written, entity in self._names.get(words, ()):
+                if size > 1 or _keeps_capitals(written, text[places[at][1] : places[at][2]]):
+                    return size, entity
+        return 1, None
 
 
-def _reads(places: list[tuple[str, int, int]], at: int, text: str, entry: _Entry) -> bool:
-    """Whether the entry stands here; a single word must also keep its capitals ("WHO", "Apple")."""
-    words, written, _ = entry
-    if tuple(word for word, _, _ in places[at : at + len(words)]) != words:
-        return False
-    if len(words) > 1:
-        return True
-    seen = text[places[at][1] : places[at][2]]
+def _keeps_capitals(written: str, seen: str) -> bool:
+    """Whether a single word is the name and not an ordinary word: "WHO", "Apple"."""
     if written.isupper() and len(written) > 1:
         return seen.isupper()
     return not written[0].isupper() or seen[0].isupper()
@@ -194,7 +201,7 @@ class Recognizer:
 def _by_pattern(text: str) -> Iterator[Found]:
     for match in _PATTERN.finditer(text):
         type_ = _PATTERNS[int((match.lastgroup or "p0")[1:])][0]
-        yield Found(" ".join(match[0].split()), type_, *match.span(), "pattern", 1.0)
+        yield Found(" ".join(match[0].split()), type_, *match.span(), PATTERN, 1.0)
 
 
 def _merge(found: list[Found]) -> list[Found]:
@@ -210,12 +217,16 @@ def _merge(found: list[Found]) -> list[Found]:
 
 
 def _overlaps(span: Found, certain: list[tuple[int, int]]) -> bool:
-    """Whether a certain name shares text with this span, unless the span is longer around it."""
-    for start, end in certain:
+    """Whether the span shares text with a certain name, unless it is longer around it.
+
+    The certain names are in order and do not overlap.
+    """
+    first = bisect_right(certain, span.start, key=itemgetter(1))
+    for start, end in certain[first : first + 1 + span.end - span.start]:
         if start >= span.end:
             return False
         inside = span.start <= start and end <= span.end and span.end - span.start > end - start
-        if end > span.start and not inside:
+        if not inside:
             return True
     return False
 

@@ -1,7 +1,4 @@
-"""Where names stand in a text, judged by capital letters and quotation marks alone.
-
-Scripts without capitals yield only quoted titles here; curated lists must find the rest.
-"""
+"""Where names stand in a text, by capitals and quotation marks; no capitals, no names."""
 
 from __future__ import annotations
 
@@ -15,9 +12,7 @@ from . import words as lexicon
 
 __all__ = ["NameSpan", "name_spans"]
 
-_LONGEST = 8
-"""Capitalised words in a row that one name may have; more are a list without commas."""
-
+_LONGEST = 8  # capitalised words in a row; more are a list without commas
 _TOKEN = re.compile(
     r"(?P<word>(?:[^\W\d_]\.){2,}|[^\W_](?:[^\W_]|['’‘ʼʻ](?=[^\W_])|&(?=\w)|[\u0300-\u036f])*?)"
     r"(?P<possessive>\s?['’][sS]\b|(?<=s)['’](?=\s[A-Z]))?"
@@ -60,6 +55,10 @@ class _Token:
     @property
     def number(self) -> bool:
         return self.word[0].isdigit()
+
+    @property
+    def acronym(self) -> bool:
+        return len(self.word) > 1 and self.word.isupper()
 
     def joins(self, before: _Token) -> bool:
         """Only space, hyphen, ampersand, slash or an abbreviation's dot stands before it."""
@@ -251,17 +250,16 @@ def _twinned(tokens: list[_Token], start: int, end: int) -> bool:
 
 
 def _trim(run: list[_Token]) -> list[_Token]:
-    while (
-        len(run) > 1
-        and run[0].opens
-        and run[0].lower in lexicon.STARTERS
-        and (run[1].lower not in lexicon.STARTERS or run[1].lower in ("the", "a", "an"))
-    ):
+    articles = ("the", "a", "an")
+    while len(run) > 1 and run[0].opens and run[0].lower in lexicon.STARTERS:
+        second = run[1]
+        if second.lower in lexicon.STARTERS - set(articles) and not second.acronym:
+            break  # two in a row open a title: "Where Are You Going"
         run = run[1:]
-        run[0].opens = run[0].lower in ("the", "a", "an")
+        second.opens = second.lower in articles
     while run and not (run[0].capital or run[0].number or run[0].lower in lexicon.PARTICLES):
         run = run[1:]
-    while len(run) > 1 and run[-1].lower in lexicon.STOP_WORDS and run[-1].word != "I":
+    while len(run) > 1 and run[-1].lower in lexicon.STOP_WORDS and not run[-1].word.isupper():
         run = run[:-1]
     return _without_honorific(run)
 
@@ -280,20 +278,20 @@ def _confidence(
     run: list[_Token], lower: Collection[str], inside: Collection[str], surnames: Collection[str]
 ) -> float:
     words = _words(run)
-    if all(
-        word in lexicon.CALENDAR or word in lexicon.STOP_WORDS or word.isdigit() for word in words
-    ):
+    first, word = run[0], words[0]
+    if all(w in lexicon.CALENDAR or w.isdigit() for w in words):
+        return 0.0
+    if lexicon.STOP_WORDS.issuperset(words) and not (first.acronym and len(run) == 1):
         return 0.0
     if len(run) > 1:
         return 0.9 if len(run) <= _LONGEST or not lexicon.CONNECTORS.isdisjoint(words) else 0.5
-    word = words[0]
-    if len(word) == 1 or run[0].number:
+    if len(word) == 1:
         return 0.0
     if word in lexicon.DEMONYMS:
         return 0.5
     if word in surnames:
         return 0.6
-    if not run[0].opens or (run[0].word.isupper() and word not in lexicon.STARTERS):
+    if first.acronym or not first.opens:
         return 0.8
     if word in lexicon.STARTERS or word in lower:
         return 0.0

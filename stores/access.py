@@ -21,7 +21,7 @@ PUBLIC = "public"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one store call may see: rows of these namespaces, readable by one of these principals."""
+    """What one store call may see: rows of these namespaces, open to one of these principals."""
 
     namespaces: tuple[str, ...]
     principals: tuple[str, ...] = (PUBLIC,)
@@ -48,12 +48,13 @@ class Identity:
         return Access(allowed, self.principals)
 
 
-_identity: ContextVar[Identity] = ContextVar("clew_identity", default=Identity())
+_NOBODY = Identity()
+_identity: ContextVar[Identity] = ContextVar("clew_identity", default=_NOBODY)
 
 
 @contextmanager
 def acting_as(*principals: str, namespaces: tuple[str, ...] | None = None) -> Iterator[None]:
-    """Run in-process calls as this caller. No request body can reach it, unlike run configuration."""
+    """Run in-process calls as this caller. Unlike configuration, no request body can reach it."""
     token = _identity.set(Identity(principals, namespaces))
     try:
         yield

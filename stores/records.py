@@ -132,6 +132,8 @@ class ReachedEntity(Entity):
 
     hop: int
     score: float
+    seed: int
+    """The seed whose path this is; a seed's own id for itself."""
     path: list[PathStep]
 
 
@@ -218,6 +220,7 @@ class EntityDraft(TypedDict):
     aliases: list[str]
     properties: dict[str, Any]
     embedding: str
+    """As of a chunk; empty for what is only ever looked up as written, such as a date."""
 
 
 class RelationshipDraft(TypedDict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...models.embeddings import Embedder, pack
+from ...models.recognizer import PATTERN
 from ...state import IngestionState, IngestionUpdate
 
 __all__ = ["embed"]
@@ -11,11 +12,21 @@ __all__ = ["embed"]
 async def embed(state: IngestionState, *, embedder: Embedder) -> IngestionUpdate:
     """Embed each chunk under its header, and each name once.
 
+    What a pattern found (a date, an address, a version) is only ever looked up as written; the
+    meaning of its name would say nothing.
+
     Reads: batch. Writes: batch.
     """
     batch = state["batch"]
     texts = [f"{chunk['header']}\n{chunk['text']}" for draft in batch for chunk in draft["chunks"]]
-    names = list(dict.fromkeys(e["name"] for draft in batch for e in draft["entities"]))
+    names = list(
+        dict.fromkeys(
+            entity["name"]
+            for draft in batch
+            for entity in draft["entities"]
+            if entity["method"] != PATTERN
+        )
+    )
     vectors = iter(await embedder.embed(texts))
     by_name = dict(zip(names, map(pack, await embedder.embed(names)), strict=True))
     return IngestionUpdate(
@@ -23,7 +34,7 @@ async def embed(state: IngestionState, *, embedder: Embedder) -> IngestionUpdate
             {
                 **draft,
                 "chunks": [{**c, "embedding": pack(next(vectors))} for c in draft["chunks"]],
-                "entities": [{**e, "embedding": by_name[e["name"]]} for e in draft["entities"]],
+                "entities": [{**e, "embedding": by_name.get(e["name"], "")} for e in draft["entities"]],
             }
             for draft in batch
         ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import PurePath
 from typing import Any
 
@@ -161,8 +163,10 @@ def _mentions(
             "confidence": subject["confidence"],
         }
     end = chunk["start"] + len(chunk["text"])
-    for one in found:
-        if chunk["start"] <= one.start and one.end <= end:
+    first = bisect_left(found, chunk["start"], key=attrgetter("start"))
+    last = bisect_left(found, end, key=attrgetter("start"))
+    for one in found[first:last]:
+        if one.end <= end:
             key = (normalise(one.name), one.type)
             mention = mentions.setdefault(
                 key,

@@ -124,7 +124,14 @@ async def _add_synonyms(
         seeds = await _anchors(state["hits"][: context.anchor_passages], entities, access)
     reached = [
         ReachedEntity(
-            id=s["id"], name=s["name"], type=s["type"], df=s["df"], hop=0, score=s["score"], path=[]
+            id=s["id"],
+            name=s["name"],
+            type=s["type"],
+            df=s["df"],
+            hop=0,
+            score=s["score"],
+            seed=s["id"],
+            path=[],
         )
         for s in new
     ]

@@ -9,6 +9,7 @@ from ...models.embeddings import Embedder
 from ...state import RetrievalState, RetrievalUpdate
 from ...stores.access import Access
 from ...stores.protocols import EntityStore
+from ...stores.records import ReachedEntity
 
 __all__ = ["rerank_entities"]
 
@@ -21,19 +22,26 @@ async def rerank_entities(
     embedder: Embedder,
     access: Access,
 ) -> RetrievalUpdate:
-    """Keep the seeds the question named in front, order the rest by cosine, cut to the limit.
+    """Order by cosine within three groups and cut to the limit: seeds the question named, what
+    the walk reached from those, and what only good search hits vouch for.
 
     Reads: entities, seeds. Writes: entities. Raises: StoreUnavailable, StoreTimeout.
     """
     context = runtime.context
     named = {seed["id"] for seed in state["seeds"] if seed["via"] != "anchor"}
-    front = [entity for entity in state["entities"] if entity["id"] in named]
-    rest = [entity for entity in state["entities"] if entity["id"] not in named]
-    if context.graph_semantic_reranking_enabled and rest:
-        embedding = await embedder.embed_question(state["request"]["question"])
+    order: dict[int, int] = {}
+    if context.graph_semantic_reranking_enabled:
         nearness = await entities.similarity(
-            [entity["id"] for entity in rest], embedding=embedding, access=access
+            [entity["id"] for entity in state["entities"]],
+            embedding=await embedder.embed_question(state["request"]["question"]),
+            access=access,
         )
         order = {hit["id"]: place for place, hit in enumerate(nearness)}
-        rest.sort(key=lambda entity: (order.get(entity["id"], len(order)), entity["id"]))
-    return RetrievalUpdate(entities=[*front, *rest][: context.graph_entity_limit])
+
+    def key(entity: ReachedEntity) -> tuple[bool, bool, int, float, int]:
+        place = order.get(entity["id"], len(order))
+        asked, walked = entity["id"] in named, entity["seed"] in named
+        return not asked, not walked, place, -entity["score"], entity["id"]
+
+    kept = sorted(state["entities"], key=key)[: context.graph_entity_limit]
+    return RetrievalUpdate(entities=kept)

@@ -62,7 +62,7 @@ class Database:
         )
 
     async def fetch(self, query: LiteralString, params: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """All rows of one reading statement; transient failures are tried again, three times in all."""
+        """All rows of one reading statement; what fails in passing is tried three times in all."""
         async for attempt in self._attempts():
             with attempt:
                 async with self.connection() as connection:
@@ -136,9 +136,23 @@ def translated() -> Iterator[None]:
             f"The database is not prepared for this version of Clew ({_first_line(error)}); "
             "run `clew migrate`."
         ) from error
-    except (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire) as error:
+    except errors.UndefinedObject as error:
+        raise StoreMisconfigured(
+            f"The database lacks what Clew is configured for ({_first_line(error)}); check "
+            "CLEW_LANGUAGE, and that pgvector is recent and in the schema public."
+        ) from error
+    except errors.InsufficientPrivilege as error:
+        raise StoreMisconfigured(
+            f"The database user lacks a right ({_first_line(error)}); have the owner of the schema "
+            "clew grant it."
+        ) from error
+    except (
+        errors.UntranslatableCharacter,
+        errors.CharacterNotInRepertoire,
+        UnicodeEncodeError,  # half of a surrogate pair, which JSON can smuggle in
+    ) as error:
         raise InvalidInput(f"The database cannot store this text: {_first_line(error)}.") from error
-    except psycopg.DataError as error:
+    except (psycopg.DataError, psycopg.IntegrityError, errors.ProgramLimitExceeded) as error:
         raise InvalidInput(f"The database refused a value: {_first_line(error)}.") from error
     except (errors.InvalidPassword, errors.InvalidAuthorizationSpecification) as error:
         raise StoreMisconfigured(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ HASHES = """
 
 
 class PostgresDocumentStore:
-    """A `DocumentStore` on one database. `normalise` and `unpack` are those of the drafts' maker."""
+    """A `DocumentStore` on one database; `normalise` and `unpack` are the drafts' maker's."""
 
     def __init__(
         self,
@@ -99,10 +100,11 @@ class PostgresDocumentStore:
             (chunk["index"], norm(m["name"]), m["type"]): m
             for chunk in document["chunks"]
             for m in chunk["mentions"]
+            if (norm(m["name"]), m["type"]) in entities
         }
-        frequency: dict[tuple[str, str], int] = {}
-        for _, name, kind in mentions:
-            frequency[name, kind] = frequency.get((name, kind), 0) + 1
+        frequency = Counter((name, kind) for _, name, kind in mentions)
+        # What no chunk mentions would have no access list, and nothing would ever take it out.
+        entities = {end: draft for end, draft in entities.items() if end in frequency}
         return {
             "namespace": namespace,
             "language": self._language,
@@ -137,16 +139,16 @@ class PostgresDocumentStore:
                         "norm": name,
                         "type": kind,
                         "df": frequency[name, kind],
-                        "embedding": halfvec(self._unpack(draft["embedding"])),
+                        "embedding": self._vector(draft["embedding"]),
                     }
                     for (name, kind), draft in entities.items()
-                    if (name, kind) in frequency
                 ]
             ),
             "words": Jsonb(
                 [
                     {"word": word, "deletes": deletes(word)}
                     for word in sorted({word for name, _ in entities for word in name.split()})
+                    if any(map(str.isalnum, word))
                 ]
             ),
             "aliases": Jsonb(
@@ -169,8 +171,19 @@ class PostgresDocumentStore:
                     for (index, name, kind), mention in mentions.items()
                 ]
             ),
-            "relationships": Jsonb(_merged(document, norm)),
+            "relationships": Jsonb(
+                [
+                    row
+                    for row in _merged(document, norm)
+                    if (row["source_norm"], row["source_type"]) in entities
+                    and (row["target_norm"], row["target_type"]) in entities
+                ]
+            ),
         }
+
+
+    def _vector(self, packed: str) -> str | None:
+        return halfvec(self._unpack(packed)) if packed else None
 
 
 def _merged(document: DocumentDraft, norm: Callable[[str], str]) -> list[dict[str, Any]]:

@@ -64,7 +64,7 @@ class PostgresEntityStore:
         for name in names:
             choices = [known.get(word, []) if _typable(word) else [word] for word in name.split()]
             if choices and all(choices):
-                queried.append((name, " & ".join("(" + " | ".join(c) + ")" for c in choices)))
+                queried.append((name, " & ".join("(" + " | ".join(map(_lexeme, c)) + ")" for c in choices)))
         rows = await self._by_text([query for _, query in queried], limit=5, access=access)
         return [
             _match(queried[row["place"] - 1][0], row, "typo", TYPO_SCORE)
@@ -164,6 +164,11 @@ def _one_typo(word: str, known: str) -> bool:
 def _words(name: str) -> list[str]:
     """Words as a tsquery takes them without quoting."""
     return [word for word in name.split() if re.fullmatch(r"\w+", word)]
+
+
+def _lexeme(word: str) -> str:
+    """Any word as a tsquery takes it."""
+    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def _match(query: str, row: dict[str, Any], via: LinkVia, score: float) -> NameMatch:

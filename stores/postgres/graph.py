@@ -55,6 +55,7 @@ class PostgresGraphStore:
                     "ids": list(frontier),
                     "scores": [entity["score"] for entity in frontier.values()],
                     "seeds": list(roots),
+                    "worth": [entity["score"] for entity in roots.values()],
                     "ratio": HOP_FACTORS[hop] / HOP_FACTORS[hop - 1],
                     "floor": _weakest(reached, limit),
                     "factors": Json(dict(type_weights)),
@@ -68,7 +69,10 @@ class PostgresGraphStore:
                 known = reached.get(entity["id"])
                 if known is None or entity["score"] > known["score"]:
                     reached[entity["id"]] = entity
-        return [*_ordered(roots), *_ordered(reached)[:limit]]
+        best = {entity["id"]: entity for entity in _ordered(reached)[:limit]}
+        # A weak seed that a strong one leads to is better explained by the path.
+        kept = {id_: best.pop(id_, entity) for id_, entity in roots.items()}
+        return [*_ordered(kept), *_ordered(best)]
 
     async def mentions_of(
         self, entities: Sequence[int], *, fanout: int, access: Access
@@ -108,6 +112,7 @@ class PostgresGraphStore:
                 df=row["df"],
                 hop=0,
                 score=seeds[row["id"]],
+                seed=row["id"],
                 path=[],
             )
             for row in rows
@@ -137,5 +142,6 @@ def _arrive(row: Mapping[str, Any], parent: ReachedEntity, hop: int) -> ReachedE
         df=row["df"],
         hop=hop,
         score=row["score"],
+        seed=parent["seed"],
         path=[*parent["path"], step],
     )

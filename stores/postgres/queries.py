@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from psycopg.types.json import Json
+from psycopg.types.json import Jsonb
 
 from ..access import Access
 from ..records import Filters
@@ -187,7 +187,7 @@ FIND_NEAREST: Final = f"""
 SIMILARITY: Final = f"""
     select e.id, (1 - (e.embedding <=> %(embedding)s::halfvec))::float8 as score
       from entities e
-     where e.id = any(%(ids)s) and {_READABLE_ENTITY}
+     where e.id = any(%(ids)s) and e.embedding is not null and {_READABLE_ENTITY}
      order by score desc, e.id
 """
 
@@ -227,13 +227,13 @@ EXPAND: Final = f"""
                 and r.namespace = any(%(namespaces)s) and r.acl && %(principals)s
               order by r.weight desc, r.source limit %(fanout)s)
          ) r
-         where r.id <> all(%(seeds)s)
-         order by r.id, score desc, f.id, r.type
+         order by r.id, score desc, f.id, r.type, r.forward desc
     )
     select step.id, e.name, e.type, e.df, step.parent, step.type as relation, step.weight,
            step.forward, step.score
       from step join entities e on e.id = step.id
-     where step.score > 0 and {_READABLE_ENTITY}
+      left join unnest(%(seeds)s::bigint[], %(worth)s::real[]) as s (id, score) on s.id = step.id
+     where step.score > coalesce(s.score, 0) and {_READABLE_ENTITY}
      order by step.score desc, step.id
      limit %(limit)s
 """
@@ -279,5 +279,5 @@ def filter_params(filters: Filters) -> dict[str, Any]:
         "category": filters.get("category") or None,
         "date_from": filters.get("date_from"),
         "date_to": filters.get("date_to"),
-        "metadata": Json(metadata) if metadata else None,
+        "metadata": Jsonb(metadata) if metadata else None,
     }

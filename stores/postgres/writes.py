@@ -65,13 +65,15 @@ REMOVE: Final = (
     """
     with kept as (
         select v.relationship_id as id, count(distinct v.chunk_id) as count,
-               array_agg(distinct p order by p) as acl
+               array_agg(distinct p order by p) as acl,
+               min(c.document_date) as first_seen, max(c.document_date) as last_seen
           from evidence v join chunks c on c.id = v.chunk_id cross join unnest(c.acl) as p
          where v.relationship_id = any(%(relationships)s)
          group by v.relationship_id
     )
     update relationships r
        set count = kept.count, acl = kept.acl, updated_at = now(),
+           first_seen = kept.first_seen, last_seen = kept.last_seen,
            weight = (r.confidence * kept.count / (kept.count + 1))::real
       from kept where r.id = kept.id
     """,
@@ -87,7 +89,8 @@ REMOVE: Final = (
            and not exists (
                select from entities e
                 where e.namespace = %(namespace)s and e.id not in (select id from gone)
-                  and e.name_terms @@ quote_literal(lost.word)::tsquery)
+                  and e.name_terms @@ plainto_tsquery('simple', lost.word)
+                  and lost.word = any(string_to_array(e.norm, ' ')))
     )
     update namespaces set entities = entities - (select count(*) from gone)
      where name = %(namespace)s

@@ -103,7 +103,7 @@ create table entities (
     acl text[] not null,
     df bigint not null default 0,
     name_terms tsvector not null generated always as (to_tsvector('simple', norm)) stored,
-    embedding halfvec({dimension}) not null,
+    embedding halfvec({dimension}),
     created_at timestamptz not null default now(),
     unique (namespace, norm, type)
 );

@@ -1,0 +1,54 @@
+# Two commands matter: `make demo` and `make test`. Both make the environment they need.
+
+PYTHON ?= python3
+BIN := .venv/bin
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: demo test lint types contracts unit docs dev clean
+
+demo: .venv/.local  ## ingest the bundled corpus, ask one two-hop question, print the trace
+	@$(BIN)/clew demo
+
+test: lint types contracts unit  ## everything that CI runs
+
+lint: .venv/.dev
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+
+types: .venv/.dev .types/clew
+	$(BIN)/mypy -p clew
+
+contracts: .venv/.dev
+	$(BIN)/lint-imports --no-logo
+
+unit: .venv/.dev
+	$(BIN)/python -m pytest
+
+docs: .venv/.dev  ## draw the pictures in the README anew
+	$(BIN)/clew graph retrieval --into README.md
+	$(BIN)/clew graph ingestion --into README.md
+
+dev: .venv/.dev  ## serve both graphs on 127.0.0.1:2024, offline
+	LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true LANGSMITH_TRACING=false \
+	$(BIN)/langgraph dev --no-browser --no-reload
+
+clean:
+	rm -rf .venv .types .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Clew needs Python 3.11 or later; run make PYTHON=/path/to/it."; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/.local: pyproject.toml constraints.txt | .venv/bin/python
+	@test -e .venv/.dev || { echo "Installing (a few minutes, once) ..."; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local]'; }
+	@touch $@
+
+.venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "Installing (a few minutes, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ .venv/.local
+
+.types/clew:
+	@mkdir -p .types && ln -sfn .. .types/clew

@@ -1,0 +1,106 @@
+"""Real parts for every test: one embedded PostgreSQL, one encoder, a fresh database each time."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from clew.models.embeddings import SentenceEmbedder
+from clew.services import Services, open_services
+from clew.settings import BUNDLED_MODEL, Settings
+from clew.stores.postgres import schema
+from clew.stores.postgres.embedded import EmbeddedPostgres
+
+OpenTestServices = Callable[..., Awaitable[Services]]
+
+TEMPLATE = "clew_template"
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+async def embedder() -> AsyncIterator[SentenceEmbedder]:
+    """The bundled encoder, loaded once."""
+    model = await SentenceEmbedder.open(BUNDLED_MODEL, batch=32)
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+async def server() -> AsyncIterator[str]:
+    """The DSN of an embedded server that lives as long as the tests."""
+    # Not pytest's own folder: as root the server runs as a user that may not enter that one.
+    folder = Path(tempfile.mkdtemp(prefix="clew-tests-"))
+    folder.chmod(0o755)
+    postgres = EmbeddedPostgres(folder / "data")
+    yield await postgres.start()
+    await postgres.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+async def template(server: str, embedder: SentenceEmbedder) -> str:
+    """A migrated database, to be copied; returns the server's DSN."""
+    await _execute(server, sql.SQL("create database {}").format(sql.Identifier(TEMPLATE)))
+    await schema.migrate(
+        _on(server, TEMPLATE), model=embedder.name, dimension=embedder.dimension
+    )
+    return server
+
+
+@pytest.fixture
+async def empty_dsn(server: str) -> AsyncIterator[str]:
+    """A database in which nothing has been prepared."""
+    async for dsn in _database(server, "template1"):
+        yield dsn
+
+
+@pytest.fixture
+async def dsn(template: str) -> AsyncIterator[str]:
+    """A migrated, empty database of the test's own."""
+    async for dsn in _database(template, TEMPLATE):
+        yield dsn
+
+
+@pytest.fixture
+async def open_test_services(dsn: str) -> AsyncIterator[OpenTestServices]:
+    """Open services on the test's database with any settings; they are closed afterwards."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(**settings: object) -> Services:
+            services = await open_services(Settings(database_url=dsn, **settings))
+            stack.push_async_callback(services.close)
+            return services
+
+        yield opened
+
+
+@pytest.fixture
+async def services(open_test_services: OpenTestServices) -> Services:
+    """Services with default settings on the test's own database."""
+    return await open_test_services()
+
+
+async def _database(server: str, template: str) -> AsyncIterator[str]:
+    name = f"clew_test_{next(_numbers)}"
+    identifiers = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
+    await _execute(server, sql.SQL("create database {name} template {template}").format(**identifiers))
+    yield _on(server, name)
+    await _execute(server, sql.SQL("drop database {name} with (force)").format(**identifiers))
+
+
+async def _execute(dsn: str, statement: sql.Composed) -> None:
+    async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
+        await connection.execute(statement)
+
+
+def _on(dsn: str, database: str) -> str:
+    return make_conninfo("", **{**conninfo_to_dict(dsn), "dbname": database})
