@@ -50,9 +50,7 @@ async def server() -> AsyncIterator[str]:
 async def template(server: str, embedder: SentenceEmbedder) -> str:
     """A migrated database, to be copied; returns the server's DSN."""
     await _execute(server, sql.SQL("create database {}").format(sql.Identifier(TEMPLATE)))
-    await schema.migrate(
-        _on(server, TEMPLATE), model=embedder.name, dimension=embedder.dimension
-    )
+    await schema.migrate(_on(server, TEMPLATE), model=embedder.name, dimension=embedder.dimension)
     return server
 
 
@@ -92,7 +90,9 @@ async def services(open_test_services: OpenTestServices) -> Services:
 async def _database(server: str, template: str) -> AsyncIterator[str]:
     name = f"clew_test_{next(_numbers)}"
     identifiers = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
-    await _execute(server, sql.SQL("create database {name} template {template}").format(**identifiers))
+    await _execute(
+        server, sql.SQL("create database {name} template {template}").format(**identifiers)
+    )
     yield _on(server, name)
     await _execute(server, sql.SQL("drop database {name} with (force)").format(**identifiers))
 

@@ -34,7 +34,9 @@ async def embed(state: IngestionState, *, embedder: Embedder) -> IngestionUpdate
             {
                 **draft,
                 "chunks": [{**c, "embedding": pack(next(vectors))} for c in draft["chunks"]],
-                "entities": [{**e, "embedding": by_name.get(e["name"], "")} for e in draft["entities"]],
+                "entities": [
+                    {**e, "embedding": by_name.get(e["name"], "")} for e in draft["entities"]
+                ],
             }
             for draft in batch
         ]

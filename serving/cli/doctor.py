@@ -48,7 +48,9 @@ async def _checks() -> list[Check]:
         checks.append(Check("fail", "embedding model", settings.embedding_model, str(error)))
     else:
         model = embedder.name, embedder.dimension
-        found = f"{embedder.name}: {embedder.dimension} dimensions, reads {embedder.max_tokens} tokens"
+        found = (
+            f"{embedder.name}: {embedder.dimension} dimensions, reads {embedder.max_tokens} tokens"
+        )
         checks.append(Check("ok", "embedding model", found))
         embedder.close()
     checks += await _database(settings, model)

@@ -84,15 +84,18 @@ def ingested(report: Mapping[str, Any]) -> None:
         f"{report['skipped_count']} skipped in {report['seconds']:.1f} s{rate}."
     )
     for skipped in report["skipped"]:
-        _console.print(f"  [yellow]skipped[/yellow] {escape(skipped['source'])}: "
-                       f"{escape(skipped['reason'])}")
+        _console.print(
+            f"  [yellow]skipped[/yellow] {escape(skipped['source'])}: {escape(skipped['reason'])}"
+        )
 
 
 def answer(output: Mapping[str, Any]) -> None:
     """The passages, each with the thread that led to it, then the map and what was missing."""
     for document in output["documents"]:
         data = document.metadata
-        head = f"[bold]{data['rank']}. {escape(data['title'])}[/bold]  [dim]{escape(data['source'])}"
+        head = (
+            f"[bold]{data['rank']}. {escape(data['title'])}[/bold]  [dim]{escape(data['source'])}"
+        )
         text = document.page_content.replace("\n", " ")
         text = text if len(text) <= SHOWN else text[:SHOWN] + " …"
         _console.print(f"{head}[/dim]  {data['score']:.3f}")
@@ -108,8 +111,10 @@ def why(output: Mapping[str, Any], number: int) -> None:
     """The whole thread of one passage as a tree."""
     document = output["documents"][number - 1]
     trail = document.metadata["trail"]
-    tree = Tree(f"[bold]{number}. {escape(document.metadata['title'])}[/bold] "
-                f"score {document.metadata['score']:.3f}")
+    tree = Tree(
+        f"[bold]{number}. {escape(document.metadata['title'])}[/bold] "
+        f"score {document.metadata['score']:.3f}"
+    )
     signals = tree.add("signals")
     for name, value in trail["signals"].items():
         if value is None or value is False or value == 0:
@@ -125,8 +130,12 @@ def why(output: Mapping[str, Any], number: int) -> None:
     links = tree.add("passages that link here")
     for link in trail["links"]:
         origin = f"[{link['rank']}] " if link["rank"] else ""
-        links.add(escape(f"{origin}{link['title']} through {link['entity']} ({link['kind']}, "
-                         f"{link['strength']})"))
+        links.add(
+            escape(
+                f"{origin}{link['title']} through {link['entity']} ({link['kind']}, "
+                f"{link['strength']})"
+            )
+        )
     _console.print(tree)
 
 
@@ -142,8 +151,10 @@ class Trace:
         self._total += seen.ms
         self._last = seen.after
         lines = [escape(line) for line in summarise(seen.node, seen.update, seen.after)]
-        _console.print(f"[bold]{seen.node:<24}[/bold][dim]{seen.ms:>8.1f} ms[/dim]  "
-                       + (lines[0] if lines else ""))
+        _console.print(
+            f"[bold]{seen.node:<24}[/bold][dim]{seen.ms:>8.1f} ms[/dim]  "
+            + (lines[0] if lines else "")
+        )
         for line in lines[1:]:
             _console.print(" " * 37 + line)
         for reason in seen.reasons:
@@ -187,5 +198,7 @@ def _relations(edges: Sequence[Mapping[str, Any]]) -> None:
 
 def _lost(degraded: Sequence[Mapping[str, Any]]) -> None:
     for entry in degraded:
-        _console.print(f"[yellow]degraded[/yellow] {entry['stage']}: {escape(entry['reason'])} "
-                       f"{escape(entry['effect'])}.")
+        _console.print(
+            f"[yellow]degraded[/yellow] {entry['stage']}: {escape(entry['reason'])} "
+            f"{escape(entry['effect'])}."
+        )

@@ -154,15 +154,21 @@ def translated() -> Iterator[None]:
         raise InvalidInput(f"The database cannot store this text: {_first_line(error)}.") from error
     except (psycopg.DataError, psycopg.IntegrityError, errors.ProgramLimitExceeded) as error:
         raise InvalidInput(f"The database refused a value: {_first_line(error)}.") from error
-    except (errors.InvalidPassword, errors.InvalidAuthorizationSpecification) as error:
-        raise StoreMisconfigured(
-            f"The database refused the login ({_first_line(error)}); check CLEW_DATABASE_URL."
-        ) from error
     except (psycopg.OperationalError, psycopg.InterfaceError, OSError) as error:
+        if _login_refused(error):
+            raise StoreMisconfigured(
+                f"The database refused the login ({_first_line(error)}); check CLEW_DATABASE_URL."
+            ) from error
         raise StoreUnavailable(
             f"The database does not answer ({_first_line(error)}); check that it runs and that "
             "CLEW_DATABASE_URL names it."
         ) from error
+
+
+def _login_refused(error: BaseException) -> bool:
+    # A failed connection has no SQLSTATE, only what it knows of passwords.
+    connection = error.pgconn if isinstance(error, psycopg.Error) else None
+    return connection is not None and (connection.needs_password or connection.used_password)
 
 
 def _first_line(error: BaseException) -> str:

@@ -181,7 +181,6 @@ class PostgresDocumentStore:
             ),
         }
 
-
     def _vector(self, packed: str) -> str | None:
         return halfvec(self._unpack(packed)) if packed else None
 

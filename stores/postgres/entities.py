@@ -64,7 +64,8 @@ class PostgresEntityStore:
         for name in names:
             choices = [known.get(word, []) if _typable(word) else [word] for word in name.split()]
             if choices and all(choices):
-                queried.append((name, " & ".join("(" + " | ".join(map(_lexeme, c)) + ")" for c in choices)))
+                groups = (" | ".join(map(_lexeme, words)) for words in choices)
+                queried.append((name, " & ".join(f"({group})" for group in groups)))
         rows = await self._by_text([query for _, query in queried], limit=5, access=access)
         return [
             _match(queried[row["place"] - 1][0], row, "typo", TYPO_SCORE)

@@ -124,7 +124,9 @@ LINKS: Final = """
          ) far
     )
     select g.chunk_id as source, far.chunk_id as target, g.entity_id as entity, g.name, g.df,
-           case when far.subject then 'titled' when g.subject then 'titles' else 'shared' end as kind
+           case when far.subject then 'titled'
+                when g.subject then 'titles'
+                else 'shared' end as kind
       from given g
       join ends far on far.entity_id = g.entity_id and far.chunk_id <> g.chunk_id
      where far.subject or g.subject or g.df <= %(max_df)s

@@ -80,7 +80,8 @@ REMOVE: Final = (
     """
     with gone as (
         delete from entities e
-         where e.id = any(%(entities)s) and not exists (select from mentions m where m.entity_id = e.id)
+         where e.id = any(%(entities)s)
+           and not exists (select from mentions m where m.entity_id = e.id)
         returning e.id, e.norm
     ), words as (
         delete from name_words w

@@ -49,9 +49,7 @@ def cosine(one: Vector, other: Vector) -> float:
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
 
 
-def mention(
-    name: str, *, count: int = 1, subject: bool = False, kind: str = NAME
-) -> MentionDraft:
+def mention(name: str, *, count: int = 1, subject: bool = False, kind: str = NAME) -> MentionDraft:
     return MentionDraft(
         name=name,
         type=kind,
