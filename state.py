@@ -122,7 +122,7 @@ class Understanding(TypedDict):
 
 
 class SearchHit(TypedDict):
-    """A passage found by search: scores and ranks (from 1) of each leg that saw it, and their RRF."""
+    """A passage found by search: score and rank (from 1) in each leg that saw it, and their RRF."""
 
     id: int
     dense: float | None

@@ -84,7 +84,7 @@ class ChatModel:
         structured = self._model.with_structured_output(shape)
         retrying = AsyncRetrying(
             stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential_jitter(initial=0.05, max=0.5),
+            wait=wait_exponential_jitter(multiplier=0.05, max=0.5),
             retry=retry_if_exception(_transient),
             reraise=True,
         )

@@ -40,7 +40,7 @@ def trail_of(
 def thread_of(
     ranked: RankedPassage, entities: Mapping[int, ReachedEntity], numbers: Mapping[int, int]
 ) -> str:
-    """In a few words: the searches that found it, the entity that led to it, the link it hangs on."""
+    """In a few words: the searches that found it, the walk or the link that led to it."""
     signals = ranked["signals"]
     parts = []
     if signals["dense_rank"]:

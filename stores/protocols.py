@@ -96,7 +96,7 @@ class EntityStore(Protocol):
         min_cosine: float,
         access: Access,
     ) -> list[NameMatch]:
-        """Up to `limit` entities a name (row of `embeddings`) by cosine of description embeddings."""
+        """Up to `limit` entities a name (row of `embeddings`) by cosine of the stored embedding."""
         ...
 
     async def similarity(

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
-
 from clew.models.embeddings import SentenceEmbedder
 from clew.services import Services, open_services
 from clew.settings import BUNDLED_MODEL, Settings
 from clew.stores.postgres import schema
 from clew.stores.postgres.embedded import EmbeddedPostgres
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 OpenTestServices = Callable[..., Awaitable[Services]]
 
@@ -38,8 +37,7 @@ async def embedder() -> AsyncIterator[SentenceEmbedder]:
 async def server() -> AsyncIterator[str]:
     """The DSN of an embedded server that lives as long as the tests."""
     # Not pytest's own folder: as root the server runs as a user that may not enter that one.
-    folder = Path(tempfile.mkdtemp(prefix="clew-tests-"))
-    folder.chmod(0o755)
+    folder = _open_folder()
     postgres = EmbeddedPostgres(folder / "data")
     yield await postgres.start()
     await postgres.stop()
@@ -95,6 +93,12 @@ async def _database(server: str, template: str) -> AsyncIterator[str]:
     )
     yield _on(server, name)
     await _execute(server, sql.SQL("drop database {name} with (force)").format(**identifiers))
+
+
+def _open_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="clew-tests-"))
+    folder.chmod(0o755)
+    return folder
 
 
 async def _execute(dsn: str, statement: sql.Composed) -> None:

@@ -30,7 +30,7 @@ app.command("migrate")(maintain.migrate)
 app.command("delete")(maintain.delete)
 
 FAULT, MISTAKE = 1, 2
-"""Exit codes: something is down or misconfigured; the command was asked for something impossible."""
+"""Exit codes: something is down or misconfigured; what was asked for cannot be done."""
 
 
 def main() -> None:
@@ -61,5 +61,7 @@ def _sentence(error: Exception) -> tuple[str, int] | None:
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or error.title
+        if error.title == "Settings":
+            field = f"CLEW_{field.upper()}"
         return f"{field}: {first['msg']} (it is {first['input']!r}).", MISTAKE
     return None

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Seen(NamedTuple):
-    """One step as it happened. `reasons` name the edges taken after it, `after` is the state then."""
+    """One step as it happened; `reasons` name the edges taken next, `after` is the state then."""
 
     node: str
     ms: float

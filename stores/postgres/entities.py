@@ -17,10 +17,12 @@ from .chunks import halfvec
 from .database import Database
 from .queries import access_params
 
-__all__ = ["PostgresEntityStore", "deletes"]
+__all__ = ["LONGEST_TYPO", "PostgresEntityStore", "deletes"]
 
 SHORTEST_TYPO = 4
 """Letters. In a shorter word one changed letter makes another word, not a typo."""
+LONGEST_TYPO = 64
+"""Letters. The forms of a word grow with the square of its length."""
 
 TYPO_SCORE = 0.85
 TEXT_SCORE = 0.7
@@ -155,7 +157,7 @@ def deletes(word: str) -> list[str]:
 
 
 def _typable(word: str) -> bool:
-    return len(word) >= SHORTEST_TYPO and word.isalpha()
+    return SHORTEST_TYPO <= len(word) <= LONGEST_TYPO and word.isalpha()
 
 
 def _one_typo(word: str, known: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +16,41 @@ from clew.stores.postgres.documents import PostgresDocumentStore
 from clew.stores.postgres.entities import PostgresEntityStore
 from clew.stores.postgres.graph import PostgresGraphStore
 from clew.stores.records import DocumentDraft
+from psycopg.rows import tuple_row
 
 from .drafts import reader
+
+SNAPSHOT = {
+    "namespace": "select documents, chunks, terms, entities, relationships from namespaces"
+    " where name = %(namespace)s",
+    "documents": "select key, title, source, category, document_date, metadata::text, acl,"
+    " content_hash, total_chunks, enrichment from documents where namespace = %(namespace)s",
+    "chunks": "select d.key, c.chunk_index, c.char_start, c.header, c.text, c.text_hash, c.tokens,"
+    " c.acl, c.category, c.document_date, c.term_count, c.entity_count, c.embedding::text"
+    " from chunks c join documents d on d.id = c.document_id where c.namespace = %(namespace)s",
+    "terms": "select term, df from terms where namespace = %(namespace)s",
+    "postings": "select d.key, c.chunk_index, t.term, p.tf from postings p"
+    " join chunks c on c.id = p.chunk_id join documents d on d.id = c.document_id"
+    " join terms t on t.id = p.term_id where t.namespace = %(namespace)s",
+    "entities": "select norm, type, name, df, acl from entities where namespace = %(namespace)s",
+    "mentions": "select e.norm, e.type, d.key, c.chunk_index, m.count, m.offsets, m.subject, m.acl"
+    " from mentions m join entities e on e.id = m.entity_id join chunks c on c.id = m.chunk_id"
+    " join documents d on d.id = c.document_id where m.namespace = %(namespace)s",
+    "aliases": "select e.norm, a.norm, d.key, a.acl from aliases a"
+    " join entities e on e.id = a.entity_id join documents d on d.id = a.document_id"
+    " where a.namespace = %(namespace)s",
+    "name_words": "select word, deletes from name_words where namespace = %(namespace)s",
+    "relationships": "select s.norm, r.type, t.norm, r.count, r.weight, r.confidence, r.acl,"
+    " r.first_seen, r.last_seen from relationships r join entities s on s.id = r.source"
+    " join entities t on t.id = r.target where r.namespace = %(namespace)s",
+    "evidence": "select s.norm, r.type, t.norm, d.key, c.chunk_index from evidence v"
+    " join relationships r on r.id = v.relationship_id join entities s on s.id = r.source"
+    " join entities t on t.id = r.target join chunks c on c.id = v.chunk_id"
+    " join documents d on d.id = c.document_id where r.namespace = %(namespace)s",
+}
+"""Everything of one namespace that a reader could tell apart, without ids and times."""
+
+Snapshot = dict[str, list[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True)
@@ -50,8 +84,16 @@ class Stores:
     async def rows(self, query: str, params: Mapping[str, Any] | None = None) -> list[Any]:
         """The rows of any statement, as tuples."""
         async with self.database.connection() as connection:
-            cursor = await connection.execute(query.encode(), params)
-            return [tuple(row.values()) for row in await cursor.fetchall()]
+            cursor = connection.cursor(row_factory=tuple_row)
+            return await (await cursor.execute(query.encode(), params)).fetchall()
+
+    async def snapshot(self, namespace: str = "main") -> Snapshot:
+        """All that is kept for a namespace, table by table, in order."""
+        params = {"namespace": namespace}
+        return {
+            table: sorted(await self.rows(query, params), key=repr)
+            for table, query in SNAPSHOT.items()
+        }
 
     async def ids(self, table: str = "chunks", column: str = "text") -> dict[str, int]:
         """Ids by what a row is called, for rows whose names differ."""
@@ -68,3 +110,26 @@ async def stores(dsn: str) -> AsyncIterator[Stores]:
     opened = Stores.on(dsn)
     yield opened
     await opened.database.close()
+
+
+def consistent(kept: Snapshot) -> None:
+    """Hold the statistics against the rows they count."""
+    postings, evidence, mentions = kept["postings"], kept["evidence"], kept["mentions"]
+    assert dict(kept["terms"]) == Counter(term for _, _, term, _ in postings)
+    length, names = Counter[tuple[str, int]](), Counter((key, i) for _, _, key, i, *_ in mentions)
+    for key, index, _, tf in postings:
+        length[key, index] += tf
+    acl = {row[0]: set(row[6]) for row in kept["documents"]}
+    for key, index, *_, terms, entities, _ in kept["chunks"]:
+        assert (terms, entities) == (length[key, index], names[key, index])
+    for norm, kind, _, df, principals in kept["entities"]:
+        keys = [row[2] for row in mentions if row[:2] == (norm, kind)]
+        assert df == len(keys)
+        assert principals == sorted(set().union(*(acl[key] for key in keys)))
+    for source, kind, target, count, weight, confidence, principals, *_ in kept["relationships"]:
+        keys = [row[3] for row in evidence if row[:3] == (source, kind, target)]
+        assert count == len(keys)
+        assert weight == pytest.approx(confidence * count / (count + 1), abs=1e-6)
+        assert principals == sorted(set().union(*(acl[key] for key in keys)))
+    counts = [len(kept[table]) for table in ("documents", "chunks", "entities", "relationships")]
+    assert kept["namespace"] == [(counts[0], counts[1], sum(length.values()), *counts[2:])]

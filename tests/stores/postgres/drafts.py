@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,11 +20,15 @@ from clew.stores.records import (
     MentionDraft,
     RelationshipDraft,
 )
+from numpy.typing import NDArray
 
 DIMENSION = 384
 NAME = "NAME"
 EVERYTHING: Filters = {}
 """No condition on the documents."""
+
+WORDS = ["iron", "gold", "lamp", "river", "cloud", "salt", "wolf", "king"]
+"""Words that the English stemmer leaves alone."""
 
 PUBLIC_ACL = ("public",)
 
@@ -65,7 +70,7 @@ def chunk(
     mentions: Iterable[str | MentionDraft] = (),
     *,
     header: str = "",
-    embedding: Vector | None = None,
+    embedding: NDArray[np.floating[Any]] | None = None,
 ) -> ChunkDraft:
     """A chunk; its place in the document is given by `document`."""
     return ChunkDraft(
@@ -75,7 +80,7 @@ def chunk(
         text=text,
         start=0,
         tokens=len(text.split()),
-        embedding=pack(unit(text) if embedding is None else embedding),
+        embedding=pack(unit(text) if embedding is None else embedding.astype(np.float32)),
         mentions=[mention(one) if isinstance(one, str) else one for one in mentions],
     )
 
@@ -145,3 +150,78 @@ def document(
         relationships=list(relations),
         links=[],
     )
+
+
+def story(key: str = "story", *, acl: tuple[str, ...] = ("public",)) -> DocumentDraft:
+    """A document with something in every table."""
+    return document(
+        key,
+        chunk(
+            "Ada met Bob in Turin.", [mention("Ada", count=2, subject=True), "Bob"], header="One"
+        ),
+        chunk("Bob left Turin.", ["Bob", "Turin"], header="Two"),
+        title="A story",
+        acl=acl,
+        category="tale",
+        date="1843-07-10",
+        metadata={"pages": 2},
+        aliases={"Ada": ["Countess of Lovelace"]},
+        relations=[
+            relation("Ada", "MET", "Bob", confidence=0.9),
+            relation("Bob", "LEFT", "Turin", confidence=0.8, evidence=[0, 1]),
+        ],
+    )
+
+
+def history(rng: random.Random) -> DocumentDraft:
+    """A document over a vocabulary so small that documents share nearly all of it."""
+    names = ["Ada", "Ada Lovelace", "Bob", "C++", "!!!", "C++ Bob", "Turin", "\\/"]
+    places = range(rng.randint(1, 3))
+    drafts = []
+    for _ in places:
+        inside = [
+            mention(name, count=rng.randint(1, 3), subject=rng.random() < 0.3)
+            for name in rng.sample(names, rng.randint(0, 5))
+        ]
+        words = rng.choices(["iron", "gold", "lamp", "the", "river"], k=rng.randint(0, 9))
+        drafts.append(chunk(" ".join(words), inside, embedding=unit(rng.randint(0, 9))))
+    present = sorted({one["name"] for draft in drafts for one in draft["mentions"]})
+    relations = []
+    for _ in range(rng.randint(0, 5) if len(present) > 1 else 0):
+        source, target = rng.sample(present, 2)
+        kind, confidence = rng.choice([("MET", 0.9), ("LEFT", 0.7)])
+        evidence = rng.sample(places, rng.randint(1, len(places)))
+        relations.append(relation(source, kind, target, confidence=confidence, evidence=evidence))
+    return document(
+        rng.choice(["a", "b", "c", "d"]),
+        *drafts,
+        acl=rng.choice([["public"], ["ada"], ["bob", "ada"]]),
+        date=rng.choice([None, "1843-01-01", "1900-12-31"]),
+        aliases={name: rng.sample(["Countess", "Bobby"], rng.randint(0, 2)) for name in present},
+        relations=relations,
+    )
+
+
+def library(seed: int) -> dict[str, list[DocumentDraft]]:
+    """Documents to be searched, by namespace; the vector of a chunk is unit(key and index)."""
+    rng = random.Random(seed)
+    tags: list[dict[str, Any]] = [{}, {"tags": ["old", "rare"]}, {"tags": ["new"], "page": 2}]
+
+    def words(most: int) -> str:
+        return " ".join(rng.choices(WORDS, k=rng.randint(1, most)))
+
+    def written(key: str) -> DocumentDraft:
+        chunks = [
+            chunk(words(30), header=rng.choice(["", words(2)]), embedding=unit(f"{key} {n}"))
+            for n in range(rng.randint(1, 4))
+        ]
+        return document(
+            key,
+            *chunks,
+            acl=rng.choice([["public"], ["ada"], ["bob"], ["ada", "bob"]]),
+            category=rng.choice([None, "tale", "law"]),
+            date=rng.choice([None, "1899-12-31", "1900-01-01", "1950-06-30", "1950-07-01"]),
+            metadata=rng.choice(tags),
+        )
+
+    return {name: [written(f"{name} {n}") for n in range(18)] for name in ("one", "two")}

