@@ -24,6 +24,7 @@ __all__ = [
     "Malformed",
     "check",
     "decode",
+    "fingerprint",
     "headings",
     "parse_file",
     "parse_row",
@@ -49,6 +50,12 @@ class Line:
     number: int
     next_offset: int
     raw: bytes
+
+
+def fingerprint(path: Path) -> dict[str, int]:
+    """What tells that a file is no longer what it was."""
+    seen = path.stat()
+    return {"size": seen.st_size, "changed": seen.st_mtime_ns}
 
 
 def decode(raw: bytes) -> str:

@@ -14,10 +14,10 @@ from urllib.parse import unquote
 
 from ...models.names import normalise
 from ...models.recognizer import NAME
+from ...models.sentences import sentence_starts
 from ...state import IngestionState, IngestionUpdate
 from ...stores.records import ChunkDraft, DocumentDraft, MentionDraft, RelationshipDraft
 from ._sources import EXTENSIONS
-from .split import sentence_starts
 
 __all__ = ["detect_relationships"]
 

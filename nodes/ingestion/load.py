@@ -18,8 +18,7 @@ from ...state import Cursor, IngestionState, IngestionUpdate, Skipped, SourceDoc
 from ...stores.access import Access
 from ...stores.protocols import DocumentStore
 from ...stores.records import DocumentDraft
-from ._sources import Malformed, parse_file, parse_row, read_lines
-from .scan import fingerprint
+from ._sources import Malformed, fingerprint, parse_file, parse_row, read_lines
 
 __all__ = ["load"]
 

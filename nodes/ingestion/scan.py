@@ -15,7 +15,15 @@ from langgraph.types import Overwrite
 from ...settings import Settings
 from ...state import IngestionInput, IngestionUpdate, Skipped
 from ...stores.errors import InvalidInput
-from ._sources import EXTENSIONS, Malformed, check, parse_file, parse_row, read_lines
+from ._sources import (
+    EXTENSIONS,
+    Malformed,
+    check,
+    fingerprint,
+    parse_file,
+    parse_row,
+    read_lines,
+)
 
 __all__ = ["scan"]
 
@@ -193,12 +201,6 @@ class _Scanner:
                 f"{name} is malformed: {reason}. Correct it, or set skip_malformed to leave it out."
             )
         self.skipped.append({"source": name, "reason": reason})
-
-
-def fingerprint(path: Path) -> dict[str, int]:
-    """What tells that a file is no longer what it was."""
-    seen = path.stat()
-    return {"size": seen.st_size, "changed": seen.st_mtime_ns}
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -11,21 +11,16 @@ from typing import NamedTuple
 
 from ...models.embeddings import Embedder
 from ...models.names import normalise
+from ...models.sentences import PARAGRAPH, sentence_starts
 from ...settings import Settings
 from ...state import IngestionState, IngestionUpdate
 from ...stores.records import ChunkDraft, DocumentDraft
 from ._sources import EXTENSIONS, headings
 
-__all__ = ["sentence_starts", "split"]
+__all__ = ["split"]
 
 SPECIALS = 2
 """Tokens the encoder adds around every text."""
-
-_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*(?=\S)")
-_SENTENCE = re.compile(
-    r"(?<!\b[A-Z])(?<!\b(?:Dr|Mr|Ms|St|Jr|Sr|No|vs))(?<!\b(?:Mrs|Inc|Ltd|Rev|Gen))"
-    r"[.!?。！？][\"'”’)\]]*(?:\s+(?=\S)|(?<=[。！？]))"
-)  # fmt: skip
 
 
 class _Section(NamedTuple):
@@ -50,12 +45,6 @@ async def split(
             {**document, "chunks": parts} for document, parts in zip(batch, chunks, strict=True)
         ]
     }
-
-
-def sentence_starts(text: str) -> list[int]:
-    """Where sentences and paragraphs begin, the first at 0."""
-    ends = {m.end() for pattern in (_SENTENCE, _PARAGRAPH) for m in pattern.finditer(text)}
-    return sorted({0, *ends} - {len(text)}) or [0]
 
 
 def _chunks(document: DocumentDraft, embedder: Embedder, settings: Settings) -> list[ChunkDraft]:
@@ -123,7 +112,7 @@ def _cuts(
     size = window - taken
     overlap = int(size * share)
     sentences = _indexes(starts, sentence_starts(text))
-    paragraphs = _indexes(starts, [m.end() for m in _PARAGRAPH.finditer(text)])
+    paragraphs = _indexes(starts, [m.end() for m in PARAGRAPH.finditer(text)])
     words = [i for i, at in enumerate(starts) if at == 0 or text[at - 1].isspace()]
     begin, position = 0, len(text) - len(text.lstrip())
     while position < len(text.rstrip()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, LiteralString
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, errors
@@ -24,6 +24,7 @@ from ..errors import InvalidInput, StoreMisconfigured, StoreTimeout, StoreUnavai
 __all__ = ["Connection", "Database", "translated"]
 
 Connection = AsyncConnection[DictRow]
+T = TypeVar("T")
 
 ATTEMPTS = 3
 
@@ -88,6 +89,18 @@ class Database:
             with translated():
                 async with connection.transaction():
                     yield connection
+
+    async def transact(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Do `work` in a transaction; one that fails in passing is tried three times in all.
+
+        `work` must bear to be done twice: a server that dies while committing does not say whether
+        it has committed.
+        """
+        async for attempt in self._attempts():
+            with attempt:
+                async with self.transaction() as connection:
+                    return await work(connection)
+        raise AssertionError("tenacity either returns or raises")
 
     async def close(self) -> None:
         """Close every connection; the database cannot be used afterwards."""

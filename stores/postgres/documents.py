@@ -69,19 +69,24 @@ class PostgresDocumentStore:
     async def delete(self, keys: Sequence[str], *, access: Access) -> int:
         """Delete documents and what only they bore out; returns how many there were."""
         namespace = _one(access)
-        deleted = 0
-        for key in keys:
-            params = {"namespace": namespace, "key": key}
-            async with self._database.transaction() as connection:
-                await connection.execute(writes.LOCK, params)
-                if await _exists(connection, params):
-                    await _remove(connection, params)
-                    deleted += 1
-        return deleted
+        return sum([await self._delete_one(key, namespace) for key in keys])
+
+    async def _delete_one(self, key: str, namespace: str) -> bool:
+        params = {"namespace": namespace, "key": key}
+
+        async def take_out(connection: Connection) -> bool:
+            await connection.execute(writes.LOCK, params)
+            stored = await _exists(connection, params)
+            if stored:
+                await _remove(connection, params)
+            return stored
+
+        return await self._database.transact(take_out)
 
     async def _write_one(self, document: DocumentDraft, namespace: str) -> bool:
         params = self._params(document, namespace)
-        async with self._database.transaction() as connection:
+
+        async def put(connection: Connection) -> bool:
             await connection.execute(writes.ENSURE_NAMESPACE, params)
             await connection.execute(writes.LOCK, params)
             replaced = await _exists(connection, params)
@@ -90,7 +95,9 @@ class PostgresDocumentStore:
             async with connection.pipeline():
                 for statement in writes.WRITE:
                     await connection.execute(statement, params)
-        return replaced
+            return replaced
+
+        return await self._database.transact(put)
 
     def _params(self, document: DocumentDraft, namespace: str) -> dict[str, Any]:
         storable(document["text"])

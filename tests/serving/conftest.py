@@ -41,9 +41,7 @@ def main_here(
     return subprocess.CompletedProcess(list(arguments), code, said.out, said.err)
 
 
-def run_clew(
-    *arguments: str, environment: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
+def run_clew(*arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """`clew` with these arguments and nothing of Clew's environment but what is given."""
     bare = {key: value for key, value in os.environ.items() if not key.startswith("CLEW_")}
     return subprocess.run(

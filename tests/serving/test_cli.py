@@ -36,7 +36,12 @@ def test_a_corpus_goes_in_once_and_a_two_hop_question_finds_both_passages(clew: 
     output = json.loads(asked.stdout)
     assert [d["metadata"]["document_id"] for d in output["documents"]][:2] == ["p2763", "p2762"]
     assert set(output) == {
-        "context", "documents", "entities", "relationships", "degraded", "diagnostics",
+        "context",
+        "documents",
+        "entities",
+        "relationships",
+        "degraded",
+        "diagnostics",
     }
     second = output["documents"][1]["metadata"]
     assert second["title"] == "Marion Byron"
@@ -60,7 +65,10 @@ def test_a_corpus_goes_in_once_and_a_two_hop_question_finds_both_passages(clew: 
         (["ask", "", "-n", "x"], "The question is empty; ask something."),
         (["ask", "?" * 100_000, "-n", "x"], "The question has 100,000 characters; the most is"),
         (["ask", "Who?", "-n", "nowhere"], "There is no namespace 'nowhere'; ingest into it first"),
-        (["ask", "Who?", "--hops", "4"], "graph_expansion_hops: Input should be less than or equal"),
+        (
+            ["ask", "Who?", "--hops", "4"],
+            "graph_expansion_hops: Input should be less than or equal",
+        ),
         (["ask", "Who?", "--hops", "0"], "graph_expansion_hops: Input should be greater than or"),
         (["ask", "Who?", "-s", "hopps=2"], "hopps: Extra inputs are not permitted"),
         (["ask", "Who?", "-s", "hops"], "--set 'hops' has no '='; write NAME=VALUE."),

@@ -94,7 +94,9 @@ def test_a_server_takes_documents_in_and_answers_without_blocking_its_loop(
 
         secret = {"paths": ["/etc/hostname"], "namespace": "family"}
         refused = _run(client, "ingestion", secret)
-        assert "CLEW_INGEST_ROOT" in json.dumps(refused), "a client must not read the server's files"
+        assert "CLEW_INGEST_ROOT" in json.dumps(refused), (
+            "a client must not read the server's files"
+        )
     assert "Blocking call" not in log.read_text()
 
 

@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from clew.nodes.ingestion.split import sentence_starts, split
+from clew.models.sentences import sentence_starts
+from clew.nodes.ingestion.split import split
 from clew.settings import Settings
 from clew.state import IngestionState
 from clew.stores.records import ChunkDraft

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from clew.models.embeddings import pack
 from clew.models.names import normalise
 from clew.stores.access import Access
@@ -17,6 +18,7 @@ from clew.stores.records import (
     DocumentDraft,
     EntityDraft,
     Filters,
+    Hit,
     MentionDraft,
     RelationshipDraft,
 )
@@ -225,3 +227,12 @@ def library(seed: int) -> dict[str, list[DocumentDraft]]:
         )
 
     return {name: [written(f"{name} {n}") for n in range(18)] for name in ("one", "two")}
+
+
+def same(hits: list[Hit], expected: Mapping[int, float], limit: int, within: float) -> None:
+    """The hits are the best of the expected; what is as good as equal may stand either way."""
+    best = sorted(expected.items(), key=lambda item: (-item[1], item[0]))[:limit]
+    assert [hit["score"] for hit in hits] == pytest.approx([s for _, s in best], abs=within)
+    assert [expected[hit["id"]] for hit in hits] == pytest.approx([s for _, s in best], abs=within)
+    assert len({hit["id"] for hit in hits}) == len(best)
+    assert hits == sorted(hits, key=lambda hit: (-hit["score"], hit["id"]))

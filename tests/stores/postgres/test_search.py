@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 import pytest
@@ -17,8 +17,9 @@ from clew.stores.protocols import Vector
 from clew.stores.records import DocumentDraft, Filters, Hit
 from psycopg.conninfo import make_conninfo
 
+from . import drafts
 from .conftest import Stores
-from .drafts import EVERYTHING, WORDS, chunk, cosine, document, library, reader, stored, unit
+from .drafts import EVERYTHING, WORDS, chunk, cosine, document, mention, reader, stored, unit
 
 FILTERS: list[Filters] = [
     {},
@@ -51,15 +52,11 @@ class Row(NamedTuple):
 @pytest.fixture
 async def rows(stores: Stores) -> AsyncIterator[list[Row]]:
     """Two namespaces of random documents, as they lie in the database."""
-    books = library(7)
+    books = drafts.library(7)
     for namespace, documents in books.items():
         await stores.write(*documents, namespace=namespace)
-    ids = {
-        (key, index): id_
-        for id_, key, index in await stores.rows(
-            "select c.id, d.key, c.chunk_index from chunks c join documents d on d.id = document_id"
-        )
-    }
+    places = "select key, chunk_index, c.id from chunks c join documents d on d.id = document_id"
+    ids = {(key, index): id_ for key, index, id_ in await stores.rows(places)}
     yield [
         Row(
             ids[book["key"], one["index"]],
@@ -109,15 +106,6 @@ def bm25(question: str, rows: list[Row]) -> dict[int, float]:
     return scores
 
 
-def same(hits: list[Hit], expected: Mapping[int, float], limit: int, within: float) -> None:
-    """The hits are the best of the expected; what is as good as equal may stand either way."""
-    best = sorted(expected.items(), key=lambda item: (-item[1], item[0]))[:limit]
-    assert [hit["score"] for hit in hits] == pytest.approx([s for _, s in best], abs=within)
-    assert [expected[hit["id"]] for hit in hits] == pytest.approx([s for _, s in best], abs=within)
-    assert len({hit["id"] for hit in hits}) == len(best)
-    assert hits == sorted(hits, key=lambda hit: (-hit["score"], hit["id"]))
-
-
 async def test_bm25_is_the_documented_formula_under_every_filter_and_access(
     stores: Stores, rows: list[Row]
 ) -> None:
@@ -139,7 +127,7 @@ async def test_bm25_is_the_documented_formula_under_every_filter_and_access(
                 hits = await stores.chunks.search_text(
                     question, limit=limit, filters=filters, access=access
                 )
-                same(hits, expected, limit, 1e-6)
+                drafts.same(hits, expected, limit, 1e-6)
 
 
 async def test_vector_search_is_cosine_under_every_filter_and_access(
@@ -157,7 +145,7 @@ async def test_vector_search_is_cosine_under_every_filter_and_access(
                 hits = await stores.chunks.search_vector(
                     asked, limit=limit, filters=filters, access=access
                 )
-                same(hits, expected, limit, 1e-5)
+                drafts.same(hits, expected, limit, 1e-5)
 
 
 async def test_score_says_of_given_chunks_what_both_searches_say(
@@ -184,7 +172,7 @@ async def test_score_says_of_given_chunks_what_both_searches_say(
 
 
 async def test_one_namespace_does_not_change_the_scores_of_another(stores: Stores) -> None:
-    books = library(7)
+    books = drafts.library(7)
     await stores.write(*books["one"], namespace="one")
 
     async def found() -> list[Hit]:
@@ -246,7 +234,7 @@ async def test_what_cannot_be_searched_for_is_the_callers_mistake(stores: Stores
         with pytest.raises(InvalidInput):
             await stores.chunks.search_vector(unit(1), limit=1, filters=filters, access=reader())
     with pytest.raises(InvalidInput, match="dimension"):
-        await stores.chunks.search_vector(unit(1)[:5], limit=1, filters=EVERYTHING, access=reader())
+        await stores.chunks.score([1], embedding=unit(1)[:5], question="", access=reader())
 
 
 async def test_neighbours_stay_in_their_section_and_with_who_may_read(stores: Stores) -> None:
