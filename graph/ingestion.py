@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
@@ -17,7 +19,7 @@ from ..nodes.ingestion.write import write
 from ..services import current_services
 from ..state import IngestionInput, IngestionOutput, IngestionState
 from . import routing
-from .steps import OpenServices, Step
+from .steps import Branches, OpenServices, Step
 
 __all__ = ["BRANCHES", "EDGES", "STEPS", "build", "graph"]
 
@@ -35,21 +37,20 @@ EDGES = (
     ("report", END),
 )
 
-BRANCHES = {
+BRANCHES: Branches = {
     "load": (
         routing.after_load,
         {"documents": "split", "all unchanged": "load", "done": "report"},
     ),
     "write": (routing.after_write, {"more": "load", "done": "report"}),
 }
-"""From a node: the router, and where each of its reasons leads."""
-
-Ingestion = CompiledStateGraph[IngestionState, RetrievalContext, IngestionInput, IngestionOutput]
+# Callers hand over a plain dictionary; `scan` validates it as an `IngestionInput`.
+Ingestion = CompiledStateGraph[IngestionState, RetrievalContext, Any, IngestionOutput]
 
 
 def build(
     open_services: OpenServices,
-) -> StateGraph[IngestionState, RetrievalContext, IngestionInput, IngestionOutput]:
+) -> StateGraph[IngestionState, RetrievalContext, Any, IngestionOutput]:
     """The graph over the given services; compile it with the checkpointer you want."""
     builder = StateGraph(
         IngestionState, RetrievalContext, input_schema=IngestionInput, output_schema=IngestionOutput

@@ -5,6 +5,8 @@ A question goes in; passages, the map of their entities and the thread to each c
 
 from __future__ import annotations
 
+from typing import Any
+
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
@@ -26,17 +28,22 @@ from ..nodes.retrieval.search_passages import search_passages
 from ..services import current_services
 from ..state import RetrievalInput, RetrievalOutput, RetrievalState
 from . import routing
-from .steps import OpenServices, Step
+from .steps import Branches, OpenServices, Step
 
 __all__ = ["BRANCHES", "EDGES", "STEPS", "build", "graph"]
 
 STEPS = (
     Step(admit),
     Step(search_passages, effect="passages come through the graph only", ceiling="search_ms"),
-    Step(extract_entities, effect="the question's entities are unknown"),
+    Step(extract_entities, effect="the question's entities are unknown", ceiling="llm_ms"),
     Step(link_entities, effect="the graph is left out", ceiling="graph_ms"),
     Step(expand_graph, effect="the graph is left out", ceiling="graph_ms", guarded=True),
-    Step(generate_synonyms, effect="no synonyms were tried"),
+    Step(
+        generate_synonyms,
+        effect="no synonyms were tried",
+        ceiling="llm_ms",
+        otherwise={"synonyms_tried": True, "synonyms_wanted": False},
+    ),
     Step(rerank_entities, effect="entities keep the order of the walk", ceiling="graph_ms"),
     Step(
         retrieve_entity_chunks,
@@ -65,7 +72,7 @@ EDGES = (
     ("build_context", END),
 )
 
-BRANCHES = {
+BRANCHES: Branches = {
     "admit": (
         routing.after_admit,
         {"search": "search_passages", "understand": "extract_entities"},
@@ -97,14 +104,13 @@ BRANCHES = {
         {"entities": "map_relationships", "no entities": "build_context"},
     ),
 }
-"""From a node: the router, and where each of its reasons leads."""
-
-Retrieval = CompiledStateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalOutput]
+# Callers hand over a plain dictionary; `admit` validates it as a `RetrievalInput`.
+Retrieval = CompiledStateGraph[RetrievalState, RetrievalContext, Any, RetrievalOutput]
 
 
 def build(
     open_services: OpenServices,
-) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalOutput]:
+) -> StateGraph[RetrievalState, RetrievalContext, Any, RetrievalOutput]:
     """The graph over the given services; compile it with the checkpointer you want."""
     builder = StateGraph(
         RetrievalState,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
 from langgraph.runtime import Runtime
@@ -20,9 +20,12 @@ from ..stores.access import Access, Identity, current_identity
 from ..stores.errors import StoreTimeout
 from .resilience import EXPECTED, degradation, seconds_for
 
-__all__ = ["OpenServices", "Step", "identity_of"]
+__all__ = ["Branches", "OpenServices", "Step", "identity_of"]
 
 OpenServices = Callable[[], Awaitable[Services]]
+Branches = Mapping[str, tuple[Callable[[Any], Any], dict[Hashable, str]]]
+"""From a node: the router, and where each of its reasons leads."""
+
 Node = Callable[..., Awaitable[Mapping[str, Any]]]
 
 
@@ -32,13 +35,16 @@ class Step:
 
     `effect`: what the answer lacks when the step fails; `None`: the run cannot do without it.
     `ceiling`: the context field with its time limit in ms. `guarded`: it asks the graph database,
-    whose breaker counts its outcome.
+    whose breaker counts its outcome. `otherwise`: what the step leaves in the state when it fails.
+
+    A node that takes `seconds` is told how long it may take and minds the time itself.
     """
 
     node: Node
     effect: str | None = None
     ceiling: str | None = None
     guarded: bool = False
+    otherwise: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -82,6 +88,8 @@ class Step:
         if self.effect is None:
             return dict(await self.node(*arguments, **given))
         seconds = seconds_for(self.ceiling, context, _steps(state))
+        if "seconds" in given:
+            given["seconds"], seconds = max(seconds, 0.0), float("inf")
         try:
             if seconds <= 0:
                 raise StoreTimeout("The run was out of time before this step.")
@@ -92,7 +100,8 @@ class Step:
                     await stack.enter_async_context(asyncio.timeout(seconds))
                 return dict(await self.node(*arguments, **given))
         except EXPECTED as error:
-            return {"degraded": [degradation(self.name, error, self.effect)]}
+            lost = degradation(self.name, error, self.effect)
+            return {**self.otherwise, "degraded": [lost]}
 
 
 def identity_of(runtime: Runtime[Any]) -> Identity:
@@ -120,6 +129,8 @@ def _provide(name: str, services: Services, state: Any, runtime: Runtime[Any]) -
         return identity_of(runtime)
     if name == "access":
         return _access(state, runtime)
+    if name == "seconds":
+        return float("inf")
     return getattr(services, name)
 
 

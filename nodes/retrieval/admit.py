@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
@@ -46,9 +48,10 @@ async def admit(
             raise UnknownNamespace(
                 f"There is no namespace {name!r}; ingest into it first, or name another."
             )
-    conditions = state.filters.model_dump(exclude_defaults=True)
+    filters = cast("Filters", state.filters.model_dump(exclude_defaults=True))
+    forgotten: Any = Overwrite([])
     return RetrievalUpdate(
-        request=Request(question=question, namespaces=namespaces, filters=Filters(**conditions)),
+        request=Request(question=question, namespaces=namespaces, filters=filters),
         plan=_plan(context, stats, graph_breaker),
         understanding=None,
         hits=[],
@@ -66,8 +69,8 @@ async def admit(
         context="",
         documents=[],
         diagnostics={},
-        degraded=Overwrite([]),
-        steps=Overwrite([]),
+        degraded=forgotten,
+        steps=forgotten,
     )
 
 

@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
 from ...models.reranker import Reranker
-from ...state import RetrievalState, RetrievalUpdate
+from ...state import RankedPassage, RetrievalState, RetrievalUpdate
 
 __all__ = ["rerank_passages"]
 
@@ -27,6 +27,8 @@ async def rerank_passages(
     best, rest = state["ranked"][:count], state["ranked"][count:]
     texts = [f"{r['passage']['header']}\n{r['passage']['text']}" for r in best]
     scores = await reranker.score(state["request"]["question"], texts)
-    scored = [{**r, "reranker": score} for r, score in zip(best, scores, strict=True)]
-    scored.sort(key=lambda r: (-r["reranker"], r["passage"]["id"]))
-    return RetrievalUpdate(ranked=[*scored, *rest])
+    scored = sorted(
+        zip(scores, best, strict=True), key=lambda pair: (-pair[0], pair[1]["passage"]["id"])
+    )
+    ordered: list[RankedPassage] = [{**ranked, "reranker": score} for score, ranked in scored]
+    return RetrievalUpdate(ranked=[*ordered, *rest])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -54,7 +55,8 @@ async def take_in(
     given = {"paths": paths, "namespace": namespace, "acl": acl, "skip_malformed": skip_malformed}
     read = 0
     with render.progress("Reading") as bar:
-        async for mode, payload in graph.astream(given, stream_mode=["custom", "values"]):
+        stream = graph.astream(given, stream_mode=["custom", "values"])
+        async for mode, payload in cast("AsyncIterator[tuple[str, Any]]", stream):
             if mode == "values":
                 report = payload.get("report") or report
             elif payload["event"] == "loaded":

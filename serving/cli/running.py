@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from ...context import RetrievalContext
 from ...graph import retrieval
@@ -12,7 +12,7 @@ from ...services import close_services
 from ...state import RetrievalState
 from ...stores.access import acting_as
 
-__all__ = ["Seen", "ask_once", "finished", "run", "watch"]
+__all__ = ["Seen", "ask_once", "given", "run", "watch"]
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ def run(work: Callable[[], Coroutine[Any, Any, T]], principals: list[str] | None
         return asyncio.run(closing())
 
 
-def finished(question: str, namespaces: list[str] | None) -> dict[str, Any]:
+def given(question: str, namespaces: list[str] | None) -> dict[str, Any]:
     """The graph's input."""
     return {"question": question, "namespaces": namespaces or []}
 
@@ -49,7 +49,7 @@ async def ask_once(
     question: str, namespaces: list[str] | None, context: RetrievalContext
 ) -> dict[str, Any]:
     """The graph's output for one question."""
-    return await retrieval.graph.ainvoke(finished(question, namespaces), context=context)
+    return await retrieval.graph.ainvoke(given(question, namespaces), context=context)
 
 
 async def watch(
@@ -57,12 +57,13 @@ async def watch(
 ) -> AsyncIterator[Seen]:
     """Each step of a run, in the order in which they end."""
     updates: dict[str, RetrievalState] = {}
-    async for mode, payload in retrieval.graph.astream(
-        finished(question, namespaces),
+    stream = retrieval.graph.astream(
+        given(question, namespaces),
         context=context,
         stream_mode=["updates", "values"],
         output_keys=list(retrieval.graph.channels),
-    ):
+    )
+    async for mode, payload in cast("AsyncIterator[tuple[str, Any]]", stream):
         if mode == "updates":
             updates |= payload
             continue

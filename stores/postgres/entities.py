@@ -23,6 +23,8 @@ SHORTEST_TYPO = 4
 """Letters. In a shorter word one changed letter makes another word, not a typo."""
 LONGEST_TYPO = 64
 """Letters. The forms of a word grow with the square of its length."""
+LONGEST_WORD = 500
+"""Letters. Full text takes no word of more than 2046 bytes, four of which may be one letter."""
 
 TYPO_SCORE = 0.85
 TEXT_SCORE = 0.7
@@ -64,7 +66,10 @@ class PostgresEntityStore:
         }
         queried = []
         for name in names:
-            choices = [known.get(word, []) if _typable(word) else [word] for word in name.split()]
+            choices = [
+                known.get(word, []) if _typable(word) else [word][: len(word) <= LONGEST_WORD]
+                for word in name.split()
+            ]
             if choices and all(choices):
                 groups = (" | ".join(map(_lexeme, words)) for words in choices)
                 queried.append((name, " & ".join(f"({group})" for group in groups)))
@@ -166,7 +171,7 @@ def _one_typo(word: str, known: str) -> bool:
 
 def _words(name: str) -> list[str]:
     """Words as a tsquery takes them without quoting."""
-    return [word for word in name.split() if re.fullmatch(r"\w+", word)]
+    return [w for w in name.split() if len(w) <= LONGEST_WORD and re.fullmatch(r"\w+", w)]
 
 
 def _lexeme(word: str) -> str:

@@ -47,8 +47,13 @@ WORLD = [
         "title": "Kathleen Mansfield",
         "text": "Kathleen Mansfield is the name under which she was entered at school.",
     },
+    {
+        "id": "quibble.md",
+        "title": "Zorblax Quibble",
+        "text": "Zorblax Quibble was a clown who toured with Leonard Woolf.",
+    },
 ]
-"""Four pages with names; `NAMELESS` has none."""
+"""Five pages with names; `NAMELESS` has none."""
 
 NAMELESS = [{"id": "weather", "text": "rain falls on the plain and the wind blows over the grass."}]
 

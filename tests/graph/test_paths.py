@@ -17,9 +17,7 @@ from clew.models.chat import ChatModel
 from clew.models.embeddings import ModelUnavailable, SentenceEmbedder
 from clew.services import Services
 from clew.stores.errors import InvalidInput, StoreUnavailable
-from langgraph.checkpoint.memory import InMemorySaver
-
-from ..models.chat_server import (
+from clew.tests.models.chat_server import (
     SYNONYMS,
     ChatServer,
     Reply,
@@ -28,6 +26,8 @@ from ..models.chat_server import (
     open_chat,
     synonyms,
 )
+from langgraph.checkpoint.memory import InMemorySaver
+
 from .scene import Fault, Faulty, StandInReranker, breaker, fails, gone, sleeps, world
 
 THREAD: Any = {"configurable": {"thread_id": "one"}}
@@ -35,7 +35,7 @@ NAMED, UNNAMED = "Whom did Katherine Mansfield marry?", "Who was Zorblax Quuxley
 REPLIES = {
     "none": synonyms(),
     "accepted": synonyms(
-        Katherine_Mansfield=["Kathleen Mansfield"], Zorblax_Quuxley=["zorblax quuxley mansfield"]
+        Katherine_Mansfield=["Kathleen Mansfield"], Zorblax_Quuxley=["Zorblax Quibble"]
     ),
     "rejected": synonyms(Katherine_Mansfield=["volcano"], Zorblax_Quuxley=["volcano"]),
     "down": Reply(status=500),
@@ -215,14 +215,14 @@ async def services(template: str, embedder: SentenceEmbedder) -> AsyncIterator[S
 
 
 @pytest.fixture
-def server() -> Iterator[ChatServer]:
+def llm() -> Iterator[ChatServer]:
     with chat_server() as started:
         yield started
 
 
 @pytest.fixture
-async def thread(services: Services, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Thread:
-    return Thread(services, await open_chat(server, monkeypatch), server)
+async def thread(services: Services, llm: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Thread:
+    return Thread(services, await open_chat(llm, monkeypatch), llm)
 
 
 async def test_every_path_is_the_one_in_the_table_run_after_run(thread: Thread) -> None:
@@ -237,7 +237,7 @@ async def test_every_path_is_the_one_in_the_table_run_after_run(thread: Thread) 
             assert thread.ran == path, case
         state = await thread.state()
         assert {entry["stage"] for entry in state["degraded"]} == lost, case
-        assert [step["node"] for step in state["steps"]].sort() == path[:].sort(), case
+        assert sorted(step["node"] for step in state["steps"]) == sorted(path), case
         assert all(entry["effect"] and entry["reason"] for entry in state["degraded"]), case
         assert thread.ran.count("merge_results") == thread.ran.count("build_context") <= 1
         assert thread.ran.count("generate_synonyms") <= 1

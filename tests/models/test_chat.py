@@ -27,7 +27,7 @@ GOOD = understood("Katherine Mansfield", place="Wellington")
 
 
 @pytest.fixture
-def server() -> Iterator[ChatServer]:
+def llm() -> Iterator[ChatServer]:
     with chat_server() as started:
         yield started
 
@@ -37,47 +37,47 @@ async def ask(chat: ChatModel, seconds: float = SECONDS) -> QuestionUnderstandin
 
 
 async def test_an_answer_arrives_in_the_shape_asked_for(
-    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    llm: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.says(QUESTION, GOOD)
-    answer = await ask(await open_chat(server, monkeypatch))
+    llm.says(QUESTION, GOOD)
+    answer = await ask(await open_chat(llm, monkeypatch))
     assert answer.entities == ["Katherine Mansfield"]
     assert (answer.intent, answer.place, answer.time) == ("relational", "Wellington", None)
-    (request,) = server.requests
+    (request,) = llm.requests
     assert request["messages"][-1]["content"] == "Who?"
     assert request["temperature"] == 0
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
 async def test_what_fails_in_passing_is_tried_once_more(
-    server: ChatServer, monkeypatch: pytest.MonkeyPatch, status: int
+    llm: ChatServer, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    server.says(QUESTION, Reply(status=status), GOOD)
-    chat = await open_chat(server, monkeypatch)
+    llm.says(QUESTION, Reply(status=status), GOOD)
+    chat = await open_chat(llm, monkeypatch)
     assert (await ask(chat)).entities == ["Katherine Mansfield"]
-    assert len(server.requests) == 2
+    assert len(llm.requests) == 2
     assert chat.breaker.state == "closed"
 
 
 async def test_the_second_try_fits_into_an_ordinary_deadline(
-    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    llm: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.says(QUESTION, GOOD)
-    chat = await open_chat(server, monkeypatch)
+    llm.says(QUESTION, GOOD)
+    chat = await open_chat(llm, monkeypatch)
     await ask(chat)
     for _ in range(5):
-        server.says(QUESTION, Reply(status=503), GOOD)
+        llm.says(QUESTION, Reply(status=503), GOOD)
         assert (await ask(chat, seconds=0.5)).entities == ["Katherine Mansfield"]
 
 
 @pytest.mark.parametrize(("status", "tries"), [(429, 2), (500, 2), (400, 1), (401, 1), (404, 1)])
 async def test_a_status_that_stays_is_the_models_unavailability(
-    server: ChatServer, monkeypatch: pytest.MonkeyPatch, status: int, tries: int
+    llm: ChatServer, monkeypatch: pytest.MonkeyPatch, status: int, tries: int
 ) -> None:
-    server.says(QUESTION, Reply(status=status))
+    llm.says(QUESTION, Reply(status=status))
     with pytest.raises(ModelUnavailable, match="gave no usable answer"):
-        await ask(await open_chat(server, monkeypatch))
-    assert len(server.requests) == tries
+        await ask(await open_chat(llm, monkeypatch))
+    assert len(llm.requests) == tries
 
 
 @pytest.mark.parametrize(
@@ -98,20 +98,20 @@ async def test_a_status_that_stays_is_the_models_unavailability(
     ],
 )
 async def test_an_answer_that_cannot_be_used_is_the_models_unavailability(
-    server: ChatServer, monkeypatch: pytest.MonkeyPatch, reply: Reply
+    llm: ChatServer, monkeypatch: pytest.MonkeyPatch, reply: Reply
 ) -> None:
-    server.says(QUESTION, reply)
+    llm.says(QUESTION, reply)
     with pytest.raises(ModelUnavailable, match="openai:scripted gave no usable answer"):
-        await ask(await open_chat(server, monkeypatch))
+        await ask(await open_chat(llm, monkeypatch))
 
 
 async def test_a_slow_model_is_left_at_its_deadline(
-    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    llm: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.says(QUESTION, GOOD)
-    chat = await open_chat(server, monkeypatch)
+    llm.says(QUESTION, GOOD)
+    chat = await open_chat(llm, monkeypatch)
     await ask(chat)
-    server.says(QUESTION, Reply(delay=2))
+    llm.says(QUESTION, Reply(delay=2))
     begun = time.perf_counter()
     with pytest.raises(ModelUnavailable, match=r"did not answer within 0\.2 s"):
         await ask(chat, seconds=0.2)
@@ -119,10 +119,10 @@ async def test_a_slow_model_is_left_at_its_deadline(
 
 
 async def test_a_refused_connection_is_tried_twice_and_then_unavailable(
-    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    llm: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chat = await open_chat(server, monkeypatch)
-    server.close()
+    chat = await open_chat(llm, monkeypatch)
+    llm.close()
     attempts = []
     attempt = chat._model._agenerate
 
@@ -137,28 +137,28 @@ async def test_a_refused_connection_is_tried_twice_and_then_unavailable(
 
 
 async def test_the_breaker_opens_after_three_calls_however_often_each_was_tried(
-    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    llm: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.says(QUESTION, Reply(status=500))
-    chat = await open_chat(server, monkeypatch)
+    llm.says(QUESTION, Reply(status=500))
+    chat = await open_chat(llm, monkeypatch)
     for number in range(3):
         assert chat.breaker.state == "closed", number
         with pytest.raises(ModelUnavailable):
             await ask(chat)
     assert chat.breaker.state == "open"
-    assert len(server.requests) == 6
+    assert len(llm.requests) == 6
     with pytest.raises(CircuitOpen):
         await ask(chat)
-    assert len(server.requests) == 6
+    assert len(llm.requests) == 6
 
 
 async def test_no_more_calls_run_at_once_than_there_are_slots(
-    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    llm: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chat = await open_chat(server, monkeypatch, concurrency=2)
-    server.says(QUESTION, GOOD)
+    chat = await open_chat(llm, monkeypatch, concurrency=2)
+    llm.says(QUESTION, GOOD)
     await ask(chat)
-    server.says(QUESTION, understood("X", place=None))
+    llm.says(QUESTION, understood("X", place=None))
     running, most = 0, 0
     attempt = chat._attempt
 
@@ -176,9 +176,9 @@ async def test_no_more_calls_run_at_once_than_there_are_slots(
 
 
 async def test_a_bug_in_clew_is_not_taken_for_the_models_fault(
-    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    llm: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chat = await open_chat(server, monkeypatch)
+    chat = await open_chat(llm, monkeypatch)
 
     async def broken(*_: object) -> QuestionUnderstanding:
         raise KeyError("a bug")

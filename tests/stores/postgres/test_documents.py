@@ -185,6 +185,11 @@ async def test_what_no_chunk_mentions_is_not_kept(stores: Stores) -> None:
     assert await stores.snapshot() == before
 
 
+async def test_a_word_beyond_all_names_is_not_prepared_for_typos(stores: Stores) -> None:
+    await stores.write(document("one", chunk("x", ["k" * 64, "x" * 65, "Ada"])))
+    assert [row[0] for row in (await stores.snapshot())["name_words"]] == ["ada", "k" * 64]
+
+
 async def test_spellings_of_one_name_are_one_entity(stores: Stores) -> None:
     await stores.write(
         document("one", chunk("x", ["The Café de Paris"])),

@@ -119,7 +119,9 @@ async def test_typos_are_found_wherever_the_edit_distance_says_one(stores: Store
         assert len(found) == len({*found}) == min(5, len(near))
 
 
-@pytest.mark.parametrize("odd", ["!!!", "\\/", "'", "c++", ":*", "(a|b)", "k" * 500_000])
+@pytest.mark.parametrize(
+    "odd", ["!!!", "\\/", "'", "c++", ":*", "(a|b)", pytest.param("k" * 5_000, id="long")]
+)
 async def test_signs_in_a_name_do_not_break_a_search(stores: Stores, odd: str) -> None:
     await stores.write(document("one", chunk("x", ["Turing", "!!!", "\\/", "C++", "'"])))
     names = [odd, f"turing {odd}", "turimg"]
