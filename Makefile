@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export HF_HUB_OFFLINE ?= 1
 
+.DELETE_ON_ERROR:  # half an environment is begun anew
 .PHONY: demo test lint types contracts unit docs dev clean
 
 demo: .venv/.local  ## ingest the bundled corpus, ask one two-hop question, print the trace
@@ -41,14 +42,17 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/.local: pyproject.toml constraints.txt | .venv/bin/python
-	@test -e .venv/.dev || { echo "Installing (a few minutes, once) ..."; \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local]'; }
-	@touch $@
+	$(call install,$(if $(wildcard .venv/.dev),dev,local))
+	@touch $@ $(wildcard .venv/.dev)
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
-	@echo "Installing (a few minutes, once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(call install,dev)
 	@touch $@ .venv/.local
+
+define install
+	@echo "Installing (a few minutes, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
+endef
 
 .types/clew:
 	@mkdir -p .types && ln -sfn .. .types/clew

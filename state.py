@@ -26,6 +26,7 @@ __all__ = [
     "Candidate",
     "Degradation",
     "EntityPassage",
+    "Encoded",
     "FilterInput",
     "IngestionInput",
     "IngestionOutput",
@@ -318,6 +319,13 @@ class Skipped(TypedDict):
     reason: str
 
 
+class Encoded(TypedDict):
+    """How many chunks of one batch were embedded, and in how long."""
+
+    chunks: int
+    ms: float
+
+
 class Cursor(TypedDict):
     """How far the sources have been read: which one, and the byte (file) or item within it."""
 
@@ -327,7 +335,10 @@ class Cursor(TypedDict):
 
 
 class IngestionState(TypedDict, total=False):
-    """A run takes its sources in batch by batch; `batch` holds the documents now in hand."""
+    """A run takes its sources in batch by batch.
+
+    `batch` is being read and embedded, while `ready`, the one before, is being written.
+    """
 
     paths: Annotated[list[str], EphemeralValue]
     documents: Annotated[list[dict[str, Any]], EphemeralValue]
@@ -343,10 +354,12 @@ class IngestionState(TypedDict, total=False):
     cursor: Cursor
     exhausted: bool
     batch: list[DocumentDraft]
+    ready: list[DocumentDraft]
     written: Annotated[list[str], add]
     replaced: Annotated[list[str], add]
     unchanged: Annotated[list[str], add]
     skipped: Annotated[list[Skipped], add]
+    encoded: Annotated[list[Encoded], add]
     degraded: Annotated[list[Degradation], add]
     steps: Annotated[list[StepTime], add]
     report: dict[str, Any]

@@ -1,4 +1,7 @@
-"""The ingestion state machine: the same kind of table, around a loop over batches."""
+"""The ingestion state machine: the same kind of table, around a loop over batches.
+
+`embed` and `write` share a step and both lead to `load`, which therefore runs once.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +35,22 @@ EDGES = (
     ("scan", "load"),
     ("split", "extract"),
     ("extract", "detect_relationships"),
+    # One step: a batch is embedded while the one before it is written.
     ("detect_relationships", "embed"),
-    ("embed", "write"),
+    ("detect_relationships", "write"),
+    ("embed", "load"),
     ("report", END),
 )
 
 BRANCHES: Branches = {
     "load": (
         routing.after_load,
-        {"documents": "split", "all unchanged": "load", "done": "report"},
+        {
+            "documents": "split",
+            "all unchanged": "load",
+            "last batch": "write",
+            "done": "report",
+        },
     ),
     "write": (routing.after_write, {"more": "load", "done": "report"}),
 }

@@ -60,13 +60,17 @@ def after_rerank(state: RetrievalState) -> Literal["entities", "no entities"]:
     return "no entities"
 
 
-def after_load(state: IngestionState) -> Literal["documents", "all unchanged", "done"]:
-    """Go through the batch, skip to the next one, or stop."""
+def after_load(
+    state: IngestionState,
+) -> Literal["documents", "all unchanged", "last batch", "done"]:
+    """Go through the batch, skip to the next one, write what is left, or stop."""
     if state["batch"]:
         return "documents"
-    return "done" if state["exhausted"] else "all unchanged"
+    if not state["exhausted"]:
+        return "all unchanged"
+    return "last batch" if state["ready"] else "done"
 
 
 def after_write(state: IngestionState) -> Literal["more", "done"]:
-    """The next batch, until the sources are exhausted."""
-    return "done" if state["exhausted"] else "more"
+    """Back to where the embedded batch goes too, unless nothing was left to embed."""
+    return "more" if state["batch"] else "done"

@@ -62,10 +62,13 @@ class Step:
             if runtime.context is None:
                 runtime = runtime.override(context=RetrievalContext())
             services = await open_services()
-            given = {name: _provide(name, services, state, runtime) for name in wanted}
+            seconds = seconds_for(self.ceiling, runtime.context, _steps(state))
+            given = {name: _provide(name, services, state, runtime, seconds) for name in wanted}
+            if "seconds" in given:
+                seconds = float("inf")
             arguments = (state, runtime) if takes_runtime else (state,)
             begun = time.perf_counter()
-            update = await self._run(arguments, given, services, state, runtime.context)
+            update = await self._run(arguments, given, services, seconds)
             spent = (time.perf_counter() - begun) * 1000
             took = [StepTime(node=self.name, ms=round(spent, 2))]
             # The step that starts a run afresh also forgets the times of the run before.
@@ -82,14 +85,10 @@ class Step:
         arguments: tuple[Any, ...],
         given: dict[str, Any],
         services: Services,
-        state: Any,
-        context: RetrievalContext,
+        seconds: float,
     ) -> dict[str, Any]:
         if self.effect is None:
             return dict(await self.node(*arguments, **given))
-        seconds = seconds_for(self.ceiling, context, _steps(state))
-        if "seconds" in given:
-            given["seconds"], seconds = max(seconds, 0.0), float("inf")
         try:
             if seconds <= 0:
                 raise StoreTimeout("The run was out of time before this step.")
@@ -124,13 +123,15 @@ def _steps(state: Any) -> list[StepTime]:
     return state.get("steps", []) if isinstance(state, dict) else []
 
 
-def _provide(name: str, services: Services, state: Any, runtime: Runtime[Any]) -> Any:
+def _provide(
+    name: str, services: Services, state: Any, runtime: Runtime[Any], seconds: float
+) -> Any:
     if name == "identity":
         return identity_of(runtime)
     if name == "access":
         return _access(state, runtime)
     if name == "seconds":
-        return float("inf")
+        return seconds
     return getattr(services, name)
 
 

@@ -63,6 +63,8 @@ class ChatModel:
         Transient failures are tried once more. Raises `ModelUnavailable`, and `CircuitOpen` without
         asking; for the breaker the call counts once, however often it was tried.
         """
+        if seconds <= 0:
+            raise ModelUnavailable(f"There was no time left to ask the chat model {self.name}.")
         async with self.breaker.call():
             try:
                 async with asyncio.timeout(seconds), self._slots:

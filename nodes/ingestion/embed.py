@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 from ...models.embeddings import Embedder, pack
 from ...models.recognizer import PATTERN
-from ...state import IngestionState, IngestionUpdate
+from ...state import Encoded, IngestionState, IngestionUpdate
 
 __all__ = ["embed"]
 
@@ -15,7 +17,7 @@ async def embed(state: IngestionState, *, embedder: Embedder) -> IngestionUpdate
     What a pattern found (a date, an address, a version) is only ever looked up as written; the
     meaning of its name would say nothing.
 
-    Reads: batch. Writes: batch.
+    Reads: batch. Writes: ready, encoded.
     """
     batch = state["batch"]
     texts = [f"{chunk['header']}\n{chunk['text']}" for draft in batch for chunk in draft["chunks"]]
@@ -27,10 +29,12 @@ async def embed(state: IngestionState, *, embedder: Embedder) -> IngestionUpdate
             if entity["method"] != PATTERN
         )
     )
+    begun = time.perf_counter()
     vectors = iter(await embedder.embed(texts))
+    encoded = Encoded(chunks=len(texts), ms=(time.perf_counter() - begun) * 1000)
     by_name = dict(zip(names, map(pack, await embedder.embed(names)), strict=True))
     return IngestionUpdate(
-        batch=[
+        ready=[
             {
                 **draft,
                 "chunks": [{**c, "embedding": pack(next(vectors))} for c in draft["chunks"]],
@@ -39,5 +43,6 @@ async def embed(state: IngestionState, *, embedder: Embedder) -> IngestionUpdate
                 ],
             }
             for draft in batch
-        ]
+        ],
+        encoded=[encoded],
     )

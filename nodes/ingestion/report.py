@@ -15,7 +15,7 @@ LISTED = 100
 async def report(state: IngestionState) -> IngestionUpdate:
     """Count what landed, what was left out and why, and where the time went.
 
-    Reads: written, replaced, unchanged, skipped, steps. Writes: report.
+    Reads: written, replaced, unchanged, skipped, encoded, steps. Writes: report.
     """
     spent: dict[str, float] = defaultdict(float)
     for step in state["steps"]:
@@ -28,6 +28,8 @@ async def report(state: IngestionState) -> IngestionUpdate:
             "unchanged": len(state["unchanged"]),
             "skipped": state["skipped"][:LISTED],
             "skipped_count": len(state["skipped"]),
+            "chunks": sum(batch["chunks"] for batch in state["encoded"]),
+            "encoder_ms": round(sum(batch["ms"] for batch in state["encoded"]), 1),
             "ms": {node: round(ms, 1) for node, ms in spent.items()},
         }
     )

@@ -1,4 +1,4 @@
-"""The batch lands: each document whole, in a transaction of its own."""
+"""The batch before lands while the next is embedded: each document whole, in its transaction."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ __all__ = ["write"]
 async def write(
     state: IngestionState, runtime: Runtime[Any], *, documents: DocumentStore, access: Access
 ) -> IngestionUpdate:
-    """Write the batch; documents that the database refuses are skipped, and say why.
+    """Write what is ready; documents that the database refuses are skipped, and say why.
 
-    Reads: batch. Writes: batch (emptied), written, replaced, skipped. Raises: StoreUnavailable;
+    Reads: ready. Writes: written, replaced, skipped. Raises: StoreUnavailable;
     what landed before stays, and the next run goes on from there.
     """
-    report = await documents.write(state["batch"], access=access)
+    report = await documents.write(state["ready"], access=access)
     runtime.stream_writer(
         {"event": "written", "documents": len(report["written"]) + len(report["replaced"])}
     )
     return IngestionUpdate(
-        batch=[],
         written=report["written"],
         replaced=report["replaced"],
         skipped=[Skipped(source=key, reason=why) for key, why in report["failed"].items()],

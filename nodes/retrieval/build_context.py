@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -72,9 +73,9 @@ async def build_context(
 def _map(edges: list[MapEdge], budget: int) -> str:
     """As many relations as fit."""
     lines: list[str] = []
-    spent = 4
+    spent = count_tokens("<relationships></relationships>")
     for edge in edges:
-        line = escape(f"{edge['source']} —{edge['type']}→ {edge['target']}")
+        line = _line(f"{edge['source']} —{edge['type']}→ {edge['target']}")
         spent += count_tokens(line)
         if spent > budget:
             break
@@ -140,8 +141,9 @@ def _stitch(chosen: dict[int, RankedPassage], around: list[Passage], room: int) 
             joined = _join(text, start, neighbour)
             if neighbour["id"] in own | used or joined is None:
                 continue
-            more = count_tokens(joined[0]) - count_tokens(text)
-            if more > room or count_tokens(joined[0]) > STITCHED_TOKENS:
+            whole = count_tokens(escape(joined[0]))
+            more = whole - count_tokens(escape(text))
+            if more > room or whole > STITCHED_TOKENS:
                 continue
             text, start = joined
             room -= more
@@ -172,14 +174,19 @@ def _threads(
     """One line a passage: what led to it."""
     numbers = {r["passage"]["id"]: number for number, r in enumerate(kept, start=1)}
     lines: list[str] = []
-    spent = 4
+    spent = count_tokens("<threads></threads>")
     for number, ranked in chosen.items():
-        line = escape(f"[{number}] {thread_of(ranked, entities, numbers)}")
+        line = _line(f"[{number}] {thread_of(ranked, entities, numbers)}")
         spent += count_tokens(line)
         if spent > budget:
             break
         lines.append(line)
     return "\n".join(["<threads>", *lines, "</threads>"]) if lines else ""
+
+
+def _line(text: str) -> str:
+    """Names come from documents: one with a line break in it must not pass for two lines."""
+    return escape(" ".join(text.split()))
 
 
 def _document(
@@ -215,6 +222,9 @@ def _document(
 
 def _diagnostics(state: RetrievalState, tokens: int, cited: int) -> dict[str, Any]:
     understanding = state["understanding"]
+    spent: dict[str, float] = defaultdict(float)
+    for step in state["steps"]:
+        spent[step["node"]] += step["ms"]
     return {
         "plan": state["plan"],
         "extraction": understanding["rung"] if understanding else None,
@@ -231,5 +241,5 @@ def _diagnostics(state: RetrievalState, tokens: int, cited: int) -> dict[str, An
         "sparse": state["sparse"],
         "synonyms": state["synonyms"],
         "context_tokens": tokens,
-        "ms": {step["node"]: step["ms"] for step in state["steps"]},
+        "ms": {node: round(ms, 2) for node, ms in spent.items()},
     }

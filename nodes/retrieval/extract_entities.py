@@ -24,17 +24,18 @@ async def extract_entities(
     runtime: Runtime[RetrievalContext],
     *,
     chat: ChatModel | None,
+    seconds: float,
 ) -> RetrievalUpdate:
     """Name the entities and the intent of the question, and say which rung did.
 
     Reads: request. Writes: understanding, degraded.
     """
-    question, context = state["request"]["question"], runtime.context
-    if chat is None or context.extraction == "lexical":
+    question = state["request"]["question"]
+    if chat is None or runtime.context.extraction == "lexical":
         return RetrievalUpdate(understanding=_lexical(question))
     prompt = PROMPT.fill(question=delimited(question))
     try:
-        answer = await chat.ask(prompt, QuestionUnderstanding, seconds=context.llm_ms / 1000)
+        answer = await chat.ask(prompt, QuestionUnderstanding, seconds=seconds)
     except (ModelUnavailable, CircuitOpen) as error:
         lost = Degradation(
             stage="extract_entities",

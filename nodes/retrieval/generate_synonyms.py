@@ -26,6 +26,7 @@ async def generate_synonyms(
     *,
     chat: ChatModel | None,
     embedder: Embedder,
+    seconds: float,
 ) -> RetrievalUpdate:
     """Ask for synonyms of two seeds and keep those that have not drifted from their seed.
 
@@ -44,7 +45,7 @@ async def generate_synonyms(
         question=delimited(state["request"]["question"]),
     )
     try:
-        answer = await chat.ask(prompt, SynonymAnswer, seconds=context.llm_ms / 1000)
+        answer = await chat.ask(prompt, SynonymAnswer, seconds=seconds)
     except (ModelUnavailable, CircuitOpen) as error:
         lost = Degradation(
             stage="generate_synonyms",

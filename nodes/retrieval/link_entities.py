@@ -48,9 +48,9 @@ async def link_entities(
     possible = {normalise(m["text"]): m["text"] for m in mentions} | likely
     possible.pop("", None)
 
-    matches = _longest(await entities.find_exact(list(possible), access=access))
-    unknown = [name for name in likely if name and name not in {m["query"] for m in matches}]
-    matches += await _approximate(unknown, entities, embedder, access)
+    found = await entities.find_exact(list(possible), access=access)
+    unknown = _without([name for name in likely if name], found)
+    matches = _longest(found) + await _approximate(unknown, entities, embedder, access)
     seeds = _seeds(matches, possible)
     if not seeds and likely and chat is not None and context.synonyms != "off":
         return RetrievalUpdate(seeds=[], synonyms_wanted=True)

@@ -53,17 +53,17 @@ async def take_in(
     begun = time.perf_counter()
     report: dict[str, Any] = {}
     given = {"paths": paths, "namespace": namespace, "acl": acl, "skip_malformed": skip_malformed}
-    read = 0
+    landed = read = 0
     with render.progress("Reading") as bar:
         stream = graph.astream(given, stream_mode=["custom", "values"])
         async for mode, payload in cast("AsyncIterator[tuple[str, Any]]", stream):
             if mode == "values":
                 report = payload.get("report") or report
             elif payload["event"] == "loaded":
-                # What was read before has landed, or was found unchanged.
-                bar(read, payload["total"], "Embedding")
-                read = payload["done"]
+                landed, read = read, payload["done"]
+                bar(landed, payload["total"], "Taking in")
             elif payload["event"] == "written":
-                bar(read, None, "Writing")
+                # A batch is written while the one after it is embedded.
+                bar(landed, None, "Taking in")
         bar(read, None, "Done")
     return {**report, "seconds": round(time.perf_counter() - begun, 2)}

@@ -57,7 +57,7 @@ def json_output(value: Mapping[str, Any]) -> None:
 def progress(first: str) -> Iterator[Callable[[int, int | None, str], None]]:
     """A bar on standard error; call it with done, total (or None) and what is being done."""
     columns = (
-        TextColumn("{task.description:<10}"),
+        TextColumn("{task.description:<9}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -78,6 +78,9 @@ def ingested(report: Mapping[str, Any]) -> None:
     """What landed, what was left out and why."""
     landed = report["written"] + report["replaced"]
     rate = f", {landed / report['seconds']:.0f} a second" if landed else ""
+    if report["chunks"]:
+        encoder = 1000 * report["chunks"] / report["encoder_ms"]
+        rate += f"; the encoder alone did {encoder:.0f} chunks a second"
     _console.print(
         f"[bold]{escape(report['namespace'])}[/bold]: {report['written']} written, "
         f"{report['replaced']} replaced, {report['unchanged']} unchanged, "

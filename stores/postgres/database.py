@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, LiteralString, TypeVar
@@ -27,6 +28,9 @@ Connection = AsyncConnection[DictRow]
 T = TypeVar("T")
 
 ATTEMPTS = 3
+
+# What a pool warns of is raised here as one sentence; it need not reach a terminal as well.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 
 class Database:

@@ -67,11 +67,11 @@ class PostgresEntityStore:
         queried = []
         for name in names:
             choices = [
-                known.get(word, []) if _typable(word) else [word][: len(word) <= LONGEST_WORD]
+                known.get(word, []) if _typable(word) else [word] if _storable(word) else []
                 for word in name.split()
             ]
             if choices and all(choices):
-                groups = (" | ".join(map(_lexeme, words)) for words in choices)
+                groups = (" | ".join(map(_lexeme, choice)) for choice in choices)
                 queried.append((name, " & ".join(f"({group})" for group in groups)))
         rows = await self._by_text([query for _, query in queried], limit=5, access=access)
         return [
@@ -165,13 +165,17 @@ def _typable(word: str) -> bool:
     return SHORTEST_TYPO <= len(word) <= LONGEST_TYPO and word.isalpha()
 
 
+def _storable(word: str) -> bool:
+    return len(word) <= LONGEST_WORD
+
+
 def _one_typo(word: str, known: str) -> bool:
     return DamerauLevenshtein.distance(word, known, score_cutoff=1) <= 1
 
 
 def _words(name: str) -> list[str]:
     """Words as a tsquery takes them without quoting."""
-    return [w for w in name.split() if len(w) <= LONGEST_WORD and re.fullmatch(r"\w+", w)]
+    return [word for word in name.split() if re.fullmatch(r"\w+", word) and _storable(word)]
 
 
 def _lexeme(word: str) -> str:

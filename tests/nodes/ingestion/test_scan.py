@@ -181,7 +181,9 @@ async def test_a_server_without_root_takes_only_given_documents(tmp_path: Path) 
 
 async def test_what_an_earlier_run_left_is_emptied() -> None:
     update: Any = await scanned(documents=[SourceDocument(id="1", text="t")])
-    for channel in ("written", "replaced", "unchanged", "skipped", "degraded", "steps"):
+    emptied = ("written", "replaced", "unchanged", "skipped", "encoded", "degraded", "steps")
+    for channel in emptied:
         assert update.pop(channel) == Overwrite([])
+    assert update["ready"] == []
     assert (update["batch"], update["report"], update["exhausted"]) == ([], {}, False)
     json.dumps(update)
