@@ -22,7 +22,7 @@ from ..nodes.ingestion.write import write
 from ..services import current_services
 from ..state import IngestionInput, IngestionOutput, IngestionState
 from . import routing
-from .steps import Branches, OpenServices, Step
+from .steps import Branches, OpenServices, Step, wire
 
 __all__ = ["BRANCHES", "EDGES", "STEPS", "build", "graph"]
 
@@ -65,12 +65,7 @@ def build(
     builder = StateGraph(
         IngestionState, RetrievalContext, input_schema=IngestionInput, output_schema=IngestionOutput
     )
-    for step in STEPS:
-        builder.add_node(step.name, step.bind(open_services))
-    for source, target in EDGES:
-        builder.add_edge(source, target)
-    for source, (router, targets) in BRANCHES.items():
-        builder.add_conditional_edges(source, router, targets)
+    wire(builder, STEPS, EDGES, BRANCHES, open_services)
     return builder
 
 

@@ -28,7 +28,7 @@ from ..nodes.retrieval.search_passages import search_passages
 from ..services import current_services
 from ..state import RetrievalInput, RetrievalOutput, RetrievalState
 from . import routing
-from .steps import Branches, OpenServices, Step
+from .steps import Branches, OpenServices, Step, wire
 
 __all__ = ["BRANCHES", "EDGES", "STEPS", "build", "graph"]
 
@@ -118,12 +118,7 @@ def build(
         input_schema=RetrievalInput,
         output_schema=RetrievalOutput,
     )
-    for step in STEPS:
-        builder.add_node(step.name, step.bind(open_services))
-    for source, target in EDGES:
-        builder.add_edge(source, target)
-    for source, (router, targets) in BRANCHES.items():
-        builder.add_conditional_edges(source, router, targets)
+    wire(builder, STEPS, EDGES, BRANCHES, open_services)
     return builder
 
 

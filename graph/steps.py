@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
+from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
@@ -20,7 +21,7 @@ from ..stores.access import Access, Identity, current_identity
 from ..stores.errors import StoreTimeout
 from .resilience import EXPECTED, degradation, seconds_for
 
-__all__ = ["Branches", "OpenServices", "Step", "identity_of"]
+__all__ = ["Branches", "OpenServices", "Step", "identity_of", "wire"]
 
 OpenServices = Callable[[], Awaitable[Services]]
 Branches = Mapping[str, tuple[Callable[[Any], Any], dict[Hashable, str]]]
@@ -101,6 +102,22 @@ class Step:
         except EXPECTED as error:
             lost = degradation(self.name, error, self.effect)
             return {**self.otherwise, "degraded": [lost]}
+
+
+def wire(
+    builder: StateGraph[Any, Any, Any, Any],
+    steps: Iterable[Step],
+    edges: Iterable[tuple[str, str]],
+    branches: Branches,
+    open_services: OpenServices,
+) -> None:
+    """Lay the tables of a graph into its builder."""
+    for step in steps:
+        builder.add_node(step.name, step.bind(open_services))
+    for source, target in edges:
+        builder.add_edge(source, target)
+    for source, (router, targets) in branches.items():
+        builder.add_conditional_edges(source, router, targets)
 
 
 def identity_of(runtime: Runtime[Any]) -> Identity:

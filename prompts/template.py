@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 from string import Formatter
 
-__all__ = ["Prompt", "delimited"]
+__all__ = ["Prompt", "delimited", "printable"]
 
 
 @dataclass(frozen=True)
@@ -34,3 +34,8 @@ def delimited(text: str) -> str:
     """Untrusted text between marks it cannot contain, since they are drawn anew each time."""
     mark = secrets.token_hex(8)
     return f"<data-{mark}>\n{text}\n</data-{mark}>"
+
+
+def printable(text: str) -> str:
+    """A model's words on one line, without what no database stores: null bytes, half surrogates."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

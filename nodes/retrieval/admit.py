@@ -85,6 +85,8 @@ def _question(text: str) -> str:
         )
     if "\x00" in question:
         raise InvalidInput("The question contains a null byte; remove it.")
+    if any("\ud800" <= letter <= "\udfff" for letter in question):
+        raise InvalidInput("The question contains half of a surrogate pair; remove it.")
     return question
 
 

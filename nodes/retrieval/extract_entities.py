@@ -8,7 +8,7 @@ from ...context import RetrievalContext
 from ...models.chat import ChatModel
 from ...models.embeddings import ModelUnavailable
 from ...models.names import mentions
-from ...prompts.template import delimited
+from ...prompts.template import delimited, printable
 from ...prompts.understand_question import PROMPT, QuestionUnderstanding
 from ...state import Degradation, MentionFound, RetrievalState, RetrievalUpdate, Understanding
 from ...stores.breaker import CircuitOpen
@@ -53,9 +53,11 @@ def _lexical(question: str) -> Understanding:
 
 
 def _by_llm(question: str, answer: QuestionUnderstanding) -> Understanding:
-    named = [MentionFound(text=name, kind="llm") for name in answer.entities if name.strip()]
+    named = [
+        MentionFound(text=name, kind="llm") for name in map(printable, answer.entities) if name
+    ]
     # A name that stands in the graph word for word is evidence the model cannot outvote.
-    maybe = [found for found in _lexical(question)["mentions"] if found["kind"] == "ngram"]
+    maybe = [MentionFound(text=text, kind="ngram") for text, _ in mentions(question)]
     return Understanding(
         rung="llm",
         intent=answer.intent if answer.confidence >= LEAST_CONFIDENCE else "general",

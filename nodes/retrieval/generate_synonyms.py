@@ -11,7 +11,7 @@ from ...models.chat import ChatModel
 from ...models.embeddings import Embedder, ModelUnavailable
 from ...models.names import normalise
 from ...prompts.synonyms import PROMPT, SynonymAnswer
-from ...prompts.template import delimited
+from ...prompts.template import delimited, printable
 from ...state import Degradation, RetrievalState, RetrievalUpdate, SynonymTried
 from ...stores.breaker import CircuitOpen
 
@@ -54,15 +54,7 @@ async def generate_synonyms(
             failed=False,
         )
         return RetrievalUpdate(**tried, degraded=[lost])
-    asked = {normalise(name): name for name in names}
-    offered = [
-        (asked[normalise(entry.entity)], text)
-        for entry in answer.entities
-        if normalise(entry.entity) in asked
-        for text in entry.synonyms[:most]
-        if normalise(text) and normalise(text) != normalise(entry.entity)
-    ]
-    judged = await _judge(offered, embedder, context.synonym_min_cosine)
+    judged = await _judge(_offered(names, answer, most), embedder, context.synonym_min_cosine)
     return RetrievalUpdate(**tried, synonyms=judged)
 
 
@@ -72,6 +64,19 @@ def _names(state: RetrievalState) -> list[str]:
     understanding = state["understanding"]
     mentions = understanding["mentions"] if understanding else []
     return (seeds or [m["text"] for m in mentions if m["kind"] != "ngram"])[:SEEDS]
+
+
+def _offered(names: list[str], answer: SynonymAnswer, most: int) -> list[tuple[str, str]]:
+    """Name and synonym, at most `most` a name, each once; names that were not asked are left."""
+    found: dict[str, dict[str, str]] = {normalise(name): {} for name in names}
+    for entry in answer.entities:
+        name = normalise(entry.entity)
+        for text in map(printable, entry.synonyms if name in found else ()):
+            if normalise(text) not in ("", name):
+                found[name].setdefault(normalise(text), text)
+    return [
+        (name, text) for name in names for text in list(found[normalise(name)].values())[:most]
+    ]
 
 
 async def _judge(

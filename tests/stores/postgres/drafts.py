@@ -175,9 +175,9 @@ def story(key: str = "story", *, acl: tuple[str, ...] = ("public",)) -> Document
     )
 
 
-def history(rng: random.Random) -> DocumentDraft:
+def history(rng: random.Random, words: Sequence[str] = (*WORDS[:4], "the")) -> DocumentDraft:
     """A document over a vocabulary so small that documents share nearly all of it."""
-    names = ["Ada", "Ada Lovelace", "Bob", "C++", "!!!", "C++ Bob", "Turin", "\\/"]
+    names = ["Ada", "Ada Lovelace", "Bob", "C", "C++", "!!!", "C++ Bob", "Turin", "\\/"]
     places = range(rng.randint(1, 3))
     drafts = []
     for _ in places:
@@ -185,8 +185,8 @@ def history(rng: random.Random) -> DocumentDraft:
             mention(name, count=rng.randint(1, 3), subject=rng.random() < 0.3)
             for name in rng.sample(names, rng.randint(0, 5))
         ]
-        words = rng.choices(["iron", "gold", "lamp", "the", "river"], k=rng.randint(0, 9))
-        drafts.append(chunk(" ".join(words), inside, embedding=unit(rng.randint(0, 9))))
+        text = " ".join(rng.choices(words, k=rng.randint(0, 2 * len(words))))
+        drafts.append(chunk(text, inside, embedding=unit(rng.randint(0, 9))))
     present = sorted({one["name"] for draft in drafts for one in draft["mentions"]})
     relations = []
     for _ in range(rng.randint(0, 5) if len(present) > 1 else 0):

@@ -231,9 +231,10 @@ async def test_any_history_leaves_what_a_fresh_ingestion_of_the_rest_would(
 async def test_writers_of_one_namespace_neither_deadlock_nor_lose_counts(
     stores: Stores, dsn: str
 ) -> None:
-    rngs = [random.Random(100 + n) for n in range(4)]
+    rngs, words = [random.Random(100 + n) for n in range(4)], [f"w{n}" for n in range(60)]
     drafts: list[list[DocumentDraft]] = [
-        [{**history(rng), "key": f"{n}-{i}"} for i in range(8)] for n, rng in enumerate(rngs)
+        [{**history(rng, words), "key": f"{n}-{i}"} for i in range(12)]
+        for n, rng in enumerate(rngs)
     ]
     second = Stores.on(dsn)
     async with asyncio.timeout(60):

@@ -1,7 +1,4 @@
-"""What flows through the two graphs: inputs, states, outputs and how parallel updates join.
-
-Everything is plain JSON, since a checkpointer may store it after every step.
-"""
+"""What flows through the retrieval graph."""
 
 from __future__ import annotations
 
@@ -13,25 +10,14 @@ from langgraph.channels import EphemeralValue
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from .stores.records import (
-    DocumentDraft,
-    Filters,
-    LinkedEntity,
-    Passage,
-    ReachedEntity,
-)
+from ..stores.records import Filters, LinkedEntity, Passage, ReachedEntity
+from .steps import Degradation, StepTime
 
 __all__ = [
     "MAX_QUESTION",
     "Candidate",
-    "Degradation",
     "EntityPassage",
-    "Encoded",
     "FilterInput",
-    "IngestionInput",
-    "IngestionOutput",
-    "IngestionState",
-    "IngestionUpdate",
     "LinkTrail",
     "MapEdge",
     "MentionFound",
@@ -44,18 +30,12 @@ __all__ = [
     "RetrievalUpdate",
     "SearchHit",
     "Signals",
-    "Skipped",
-    "SourceDocument",
-    "StepTime",
     "SynonymTried",
     "Understanding",
 ]
 
 MAX_QUESTION = 10_000
 """Characters. A longer text is not a question; the encoder reads far less anyway."""
-
-
-# ── retrieval ────────────────────────────────────────────────────────────────────────────────
 
 
 class FilterInput(BaseModel):
@@ -215,22 +195,6 @@ class MapEdge(TypedDict):
     evidence: list[int]
 
 
-class Degradation(TypedDict):
-    """Something the run went without. `failed`: the whole stage has no result."""
-
-    stage: str
-    reason: str
-    effect: str
-    failed: bool
-
-
-class StepTime(TypedDict):
-    """How long one node took."""
-
-    node: str
-    ms: float
-
-
 class RetrievalState(TypedDict, total=False):
     """Everything a run knows. The inputs last one step; admit turns them into `request`."""
 
@@ -273,102 +237,3 @@ class RetrievalOutput(TypedDict):
     relationships: list[MapEdge]
     degraded: list[Degradation]
     diagnostics: dict[str, Any]
-
-
-# ── ingestion ────────────────────────────────────────────────────────────────────────────────
-
-
-class SourceDocument(BaseModel):
-    """A document handed over as text instead of as a file."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: str = Field(min_length=1, max_length=1000)
-    text: str
-    title: str = ""
-    category: str | None = None
-    date: str | None = Field(None, pattern=r"^\d{4}-\d\d-\d\d$")
-    metadata: dict[str, Any] = Field(default_factory=dict)
-    acl: list[str] | None = Field(
-        None, min_length=1, description="Who may read it; unset: the run's access list."
-    )
-
-
-class IngestionInput(BaseModel):
-    """What to take in, and into which namespace."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    paths: list[str] = Field(
-        default_factory=list, description="Markdown, text or JSONL files, or folders of them."
-    )
-    documents: list[SourceDocument] = Field(default_factory=list)
-    namespace: str = Field("", description="Empty: the configured default.")
-    acl: list[str] = Field(
-        default_factory=lambda: ["public"], min_length=1, description="Who may read them."
-    )
-    skip_malformed: bool = Field(
-        False, description="Leave malformed documents out, and say so, instead of refusing."
-    )
-
-
-class Skipped(TypedDict):
-    """A source that was left out, and why."""
-
-    source: str
-    reason: str
-
-
-class Encoded(TypedDict):
-    """How many chunks of one batch were embedded, and in how long."""
-
-    chunks: int
-    ms: float
-
-
-class Cursor(TypedDict):
-    """How far the sources have been read: which one, and the byte (file) or item within it."""
-
-    source: int
-    offset: int
-    line: int
-
-
-class IngestionState(TypedDict, total=False):
-    """A run takes its sources in batch by batch.
-
-    `batch` is being read and embedded, while `ready`, the one before, is being written.
-    """
-
-    paths: Annotated[list[str], EphemeralValue]
-    documents: Annotated[list[dict[str, Any]], EphemeralValue]
-    namespace: Annotated[str, EphemeralValue]
-    acl: Annotated[list[str], EphemeralValue]
-    skip_malformed: Annotated[bool, EphemeralValue]
-
-    target: str
-    default_acl: list[str]
-    lenient: bool
-    sources: list[dict[str, Any]]
-    total: int
-    cursor: Cursor
-    exhausted: bool
-    batch: list[DocumentDraft]
-    ready: list[DocumentDraft]
-    written: Annotated[list[str], add]
-    replaced: Annotated[list[str], add]
-    unchanged: Annotated[list[str], add]
-    skipped: Annotated[list[Skipped], add]
-    encoded: Annotated[list[Encoded], add]
-    degraded: Annotated[list[Degradation], add]
-    steps: Annotated[list[StepTime], add]
-    report: dict[str, Any]
-
-
-IngestionUpdate = IngestionState
-
-
-class IngestionOutput(TypedDict):
-    """What landed, what was left out and why, how long it took."""
-
-    report: dict[str, Any]

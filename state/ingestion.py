@@ -1,0 +1,120 @@
+"""What flows through the ingestion graph."""
+
+from __future__ import annotations
+
+from operator import add
+from typing import Annotated, Any
+
+from langgraph.channels import EphemeralValue
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from ..stores.records import DocumentDraft
+from .steps import Degradation, StepTime
+
+__all__ = [
+    "Cursor",
+    "Encoded",
+    "IngestionInput",
+    "IngestionOutput",
+    "IngestionState",
+    "IngestionUpdate",
+    "Skipped",
+    "SourceDocument",
+]
+
+
+class SourceDocument(BaseModel):
+    """A document handed over as text instead of as a file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = Field(min_length=1, max_length=1000)
+    text: str
+    title: str = ""
+    category: str | None = None
+    date: str | None = Field(None, pattern=r"^\d{4}-\d\d-\d\d$")
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    acl: list[str] | None = Field(
+        None, min_length=1, description="Who may read it; unset: the run's access list."
+    )
+
+
+class IngestionInput(BaseModel):
+    """What to take in, and into which namespace."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    paths: list[str] = Field(
+        default_factory=list, description="Markdown, text or JSONL files, or folders of them."
+    )
+    documents: list[SourceDocument] = Field(default_factory=list)
+    namespace: str = Field("", description="Empty: the configured default.")
+    acl: list[str] = Field(
+        default_factory=lambda: ["public"], min_length=1, description="Who may read them."
+    )
+    skip_malformed: bool = Field(
+        False, description="Leave malformed documents out, and say so, instead of refusing."
+    )
+
+
+class Skipped(TypedDict):
+    """A source that was left out, and why."""
+
+    source: str
+    reason: str
+
+
+class Encoded(TypedDict):
+    """How many chunks of one batch were embedded, and in how long."""
+
+    chunks: int
+    ms: float
+
+
+class Cursor(TypedDict):
+    """How far the sources have been read: which one, and the byte (file) or item within it."""
+
+    source: int
+    offset: int
+    line: int
+
+
+class IngestionState(TypedDict, total=False):
+    """A run takes its sources in batch by batch.
+
+    `batch` is being read and embedded, while `ready`, the one before, is being written.
+    """
+
+    paths: Annotated[list[str], EphemeralValue]
+    documents: Annotated[list[dict[str, Any]], EphemeralValue]
+    namespace: Annotated[str, EphemeralValue]
+    acl: Annotated[list[str], EphemeralValue]
+    skip_malformed: Annotated[bool, EphemeralValue]
+
+    target: str
+    default_acl: list[str]
+    lenient: bool
+    sources: list[dict[str, Any]]
+    total: int
+    cursor: Cursor
+    exhausted: bool
+    batch: list[DocumentDraft]
+    ready: list[DocumentDraft]
+    written: Annotated[list[str], add]
+    replaced: Annotated[list[str], add]
+    unchanged: Annotated[list[str], add]
+    skipped: Annotated[list[Skipped], add]
+    encoded: Annotated[list[Encoded], add]
+    degraded: Annotated[list[Degradation], add]
+    steps: Annotated[list[StepTime], add]
+    report: dict[str, Any]
+
+
+IngestionUpdate = IngestionState
+
+
+class IngestionOutput(TypedDict):
+    """What landed, what was left out and why, how long it took."""
+
+    report: dict[str, Any]
