@@ -108,7 +108,10 @@ class SentenceEmbedder:
                 f"The embedding model {name!r} cannot be loaded ({error}); set "
                 "CLEW_EMBEDDING_MODEL to a folder that holds a sentence-transformers model."
             ) from error
-        return cls(model, name, batch)
+        embedder = cls(model, name, batch)
+        # The first encoding is slow; it should not be a question's, which has a deadline.
+        embedder._encode(["clew"])
+        return embedder
 
     async def embed(self, texts: Sequence[str]) -> Vector:
         """One row a text, float32, unit length, in the order given."""

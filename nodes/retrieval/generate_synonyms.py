@@ -74,9 +74,7 @@ def _offered(names: list[str], answer: SynonymAnswer, most: int) -> list[tuple[s
         for text in map(printable, entry.synonyms if name in found else ()):
             if normalise(text) not in ("", name):
                 found[name].setdefault(normalise(text), text)
-    return [
-        (name, text) for name in names for text in list(found[normalise(name)].values())[:most]
-    ]
+    return [(name, text) for name in names for text in list(found[normalise(name)].values())[:most]]
 
 
 async def _judge(

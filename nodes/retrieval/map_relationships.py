@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
 from ...models.names import normalise
+from ...models.spans import name_spans
 from ...state import MapEdge, RetrievalState, RetrievalUpdate
 from ...stores.access import Access
 from ...stores.protocols import EntityStore, GraphStore
+from ...stores.records import Passage
 
 __all__ = ["map_relationships"]
 
@@ -45,13 +47,11 @@ async def map_relationships(
         where[entity["id"]].add(entity["chunk"])
         if entity["subject"]:
             subjects[entity["id"]] = min(rank[entity["chunk"]], subjects.get(entity["id"], 10**6))
-    for passage in kept:
-        held = [e for e in found if e["chunk"] == passage["id"]]
-        if len(held) < MIN_ENTITIES:
-            likely = [normalise(part) for part in passage["header"].split(" > ")]
-            for match in await entities.find_text(likely, limit=TEXT_LIMIT, access=access):
-                names.setdefault(match["entity"]["id"], match["entity"]["name"])
-                where[match["entity"]["id"]].add(passage["id"])
+    held = Counter(entity["chunk"] for entity in found)
+    likely = _names([passage for passage in kept if held[passage["id"]] < MIN_ENTITIES])
+    for match in await entities.find_text(list(likely), limit=TEXT_LIMIT, access=access):
+        names.setdefault(match["entity"]["id"], match["entity"]["name"])
+        where[match["entity"]["id"]] |= likely[match["query"]]
     best = sorted(names, key=lambda e: (subjects.get(e, 10**6), -len(where[e]), e))[:ENTITIES]
     relations = await graph.relationships_among(best, limit=RELATIONS, access=access)
     relations.sort(
@@ -73,3 +73,12 @@ async def map_relationships(
         for r in relations[:EDGES]
     ]
     return RetrievalUpdate(relationships=edges)
+
+
+def _names(passages: list[Passage]) -> dict[str, set[int]]:
+    """Normalised names in the passages' texts, with the passages they stand in."""
+    names: dict[str, set[int]] = defaultdict(set)
+    for passage in passages:
+        for span in name_spans(passage["text"]):
+            names[normalise(span.name)].add(passage["id"])
+    return names
