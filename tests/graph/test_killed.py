@@ -116,8 +116,21 @@ def person(number: int) -> dict[str, Any]:
 
 
 FIRST = ["Ada", "Boris", "Clara", "Dmitri", "Edith", "Felix", "Greta"]
-LAST = "Aldous Brandt Corvin Delaney Engström Falk Grimm Harlow Ibsen Jarvis Keller Lovell Moran"
-LAST = LAST.split()
+LAST = [
+    "Aldous",
+    "Brandt",
+    "Corvin",
+    "Delaney",
+    "Engström",
+    "Falk",
+    "Grimm",
+    "Harlow",
+    "Ibsen",
+    "Jarvis",
+    "Keller",
+    "Lovell",
+    "Moran",
+]
 
 
 @pytest.fixture
@@ -137,9 +150,11 @@ def undisturbed(source: Path) -> Iterator[dict[str, list[Any]]]:
 def data_directory() -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(prefix="clew-killed-")).resolve()
     place.chmod(0o755)  # as root the server runs as a user that must come in
-    yield place / "data"
-    stored(place / "data")
-    shutil.rmtree(place, ignore_errors=True)
+    try:
+        yield place / "data"
+        stored(place / "data")  # ends the server as well
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def ingest(source: Path, data: Path) -> subprocess.Popen[str]:
