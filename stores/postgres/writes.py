@@ -162,6 +162,7 @@ WRITE: Final = (
            set confidence = greatest(entities.confidence, excluded.confidence),
                properties = entities.properties || excluded.properties,
                df = entities.df + excluded.df,
+               embedding = coalesce(entities.embedding, excluded.embedding),
                acl = array(select distinct p from unnest(entities.acl || excluded.acl) as p
                             order by p)
         returning xmax = 0 as created

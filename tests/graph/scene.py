@@ -196,5 +196,7 @@ async def ask(
 
 def with_faults(services: Services, **faults: dict[str, Fault]) -> Services:
     """The same services with faults in the stores named, and a graph breaker of their own."""
-    stores = {name: Faulty(getattr(services, name), **broken) for name, broken in faults.items()}
+    stores: dict[str, Any] = {
+        name: Faulty(getattr(services, name), **broken) for name, broken in faults.items()
+    }
     return replace(services, **{"graph_breaker": breaker(), **stores})

@@ -156,7 +156,7 @@ async def test_what_the_database_refuses_is_skipped_and_the_rest_lands(services:
 
 
 async def test_a_document_is_for_those_on_its_list_else_on_the_runs(services: Services) -> None:
-    documents = [
+    documents: list[dict[str, Any]] = [
         {"id": "own", "text": "Ada Lovelace met Mary Somerville.", "acl": ["ada"]},
         {"id": "run", "text": "Ada Lovelace met Charles Wheatstone."},
     ]

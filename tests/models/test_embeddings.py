@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from clew.models import embeddings
-from clew.models.embeddings import ModelUnavailable, SentenceEmbedder, pack, unpack
+from clew.models.embeddings import ModelUnavailable, SentenceEmbedder, Vector, pack, unpack
 from clew.settings import BUNDLED_MODEL
 
 TEXTS = [f"Sentence {n} about {word}." for n, word in enumerate(["ships", "law", "rain"] * 5)]
@@ -26,7 +26,8 @@ async def test_vectors_are_unit_float32_rows_in_the_order_given(
     embedder: SentenceEmbedder,
 ) -> None:
     vectors = await embedder.embed(TEXTS)
-    assert (vectors.shape, vectors.dtype) == ((15, 384), np.float32)
+    assert vectors.shape == (15, 384)
+    assert vectors.dtype == np.float32
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(15), abs=1e-5)
     single = np.stack([(await embedder.embed([text]))[0] for text in TEXTS])
     assert np.abs(vectors - single).max() < 1e-5
@@ -70,7 +71,12 @@ async def test_a_question_is_encoded_once_and_remembered(
     monkeypatch.setattr(embeddings, "QUESTION_CACHE", 2)
     encoded: list[str] = []
     encode = own._encode
-    monkeypatch.setattr(own, "_encode", lambda texts: encoded.extend(texts) or encode(texts))
+
+    def noting(texts: list[str]) -> Vector:
+        encoded.extend(texts)
+        return encode(texts)
+
+    monkeypatch.setattr(own, "_encode", noting)
     first = await own.embed_question("one")
     assert await own.embed_question("one") is first
     assert np.abs((await own.embed(["one"]))[0] - first).max() < 1e-6

@@ -29,7 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     (path / "vocab.txt").write_text("\n".join(vocabulary), "utf-8")
     torch.manual_seed(3)
-    config = BertConfig(
+    config = BertConfig(  # type: ignore[call-arg]  # fields of its base class
+
         vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
         intermediate_size=32, max_position_embeddings=64, num_labels=1, initializer_range=1.0,
     )  # fmt: skip

@@ -15,7 +15,7 @@ TEXTS = [
     "Antidisestablishmentarianism and incomprehensibilities notwithstanding.",
     "世界人权宣言第一条：人人生而自由，在尊严和权利上一律平等。",
     "Всеобщая декларация прав человека провозглашает равенство людей.",
-    "Der Donaudampfschifffahrtskapitän fährt über die Straße nach Königsberg.",
+    "Der Kapitän fährt über die Straße nach Königsberg und grüßt die Bäckerin.",
 ]
 
 

@@ -254,6 +254,9 @@ async def test_writers_of_one_namespace_neither_deadlock_nor_lose_counts(
         *(draft for batch in drafts for draft in batch if not draft["key"].endswith("-0")),
         namespace="calm",
     )
+    # Nothing was saved by another attempt, either.
+    stopped = "select deadlocks from pg_stat_database where datname = current_database()"
+    assert await stores.rows(stopped) == [(0,)]
     busy, calm = await stores.snapshot("busy"), await stores.snapshot("calm")
     assert busy == calm
     consistent(busy)

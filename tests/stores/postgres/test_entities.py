@@ -203,6 +203,27 @@ async def test_similarity_is_cosine_best_first(stores: Stores) -> None:
     )
 
 
+async def test_what_has_no_vector_is_near_nothing_until_a_document_brings_one(
+    stores: Stores,
+) -> None:
+    bare = document("bare", chunk("x", ["Ada", "Bob"]))
+    bare["entities"][0]["embedding"] = ""
+    await stores.write(bare)
+    ids, asked = await stores.entity_ids(), unit("asked")
+
+    async def near() -> set[str]:
+        matches = await stores.entities.find_nearest(
+            ["x"], asked[None], limit=9, min_cosine=-1.0, access=ACCESS
+        )
+        hits = await stores.entities.similarity([*ids.values()], embedding=asked, access=ACCESS)
+        assert {hit["id"] for hit in hits} == {match["entity"]["id"] for match in matches}
+        return {match["entity"]["name"] for match in matches}
+
+    assert await near() == {"Bob"}
+    await stores.write(document("full", chunk("y", ["Ada"])))
+    assert await near() == {"Ada", "Bob"}
+
+
 async def test_a_chunks_subjects_come_first_then_what_it_says_most_often(stores: Stores) -> None:
     await stores.write(
         document(

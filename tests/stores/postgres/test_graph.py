@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 from clew.stores.access import Access
-from clew.stores.postgres.graph import HOP_FACTORS, PostgresGraphStore
+from clew.stores.postgres.graph import PostgresGraphStore
 from clew.stores.records import DocumentDraft, ReachedEntity
 
 from .conftest import Stores
 from .drafts import chunk, document, mention, reader, relation
 
 ENOUGH = 1000
+HOP_FACTORS = (1.0, 1.0, 0.6, 0.3)
 TYPE_WEIGHTS = {"NEAR": 0.5, "NEVER": 0.0, "LIKE": 1.0}
 
 
