@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -48,7 +48,7 @@ class RetrievalContext(BaseModel):
     anchor_passages: int = Field(
         20, ge=0, le=100, description="Best search hits whose entities join the seeds."
     )
-    relation_weights: dict[str, float] = Field(
+    relation_weights: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
         default_factory=dict, description="Factor in [0, 1] a relation type; 1 when not named."
     )
     graph_min_entities_threshold: int = Field(

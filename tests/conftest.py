@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -18,6 +19,7 @@ from clew.stores.postgres import schema
 from clew.stores.postgres.embedded import EmbeddedPostgres
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from pydantic import SecretStr
 
 OpenTestServices = Callable[..., Awaitable[Services]]
 
@@ -71,8 +73,9 @@ async def open_test_services(dsn: str) -> AsyncIterator[OpenTestServices]:
     """Open services on the test's database with any settings; they are closed afterwards."""
     async with AsyncExitStack() as stack:
 
-        async def opened(**settings: object) -> Services:
-            services = await open_services(Settings(database_url=dsn, **settings))
+        async def opened(**settings: Any) -> Services:
+            configured = Settings(database_url=SecretStr(dsn), **settings)
+            services = await open_services(configured)
             stack.push_async_callback(services.close)
             return services
 

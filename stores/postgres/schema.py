@@ -19,6 +19,7 @@ LOCK = 0x436C6577
 """Key of the advisory lock: two processes may migrate at once, one waits for the other."""
 
 OLDEST_SERVER = 160_000
+OLDEST_PGVECTOR = [0, 8]
 
 
 class Prepared(NamedTuple):
@@ -149,6 +150,17 @@ async def _require_server(connection: AsyncConnection[TupleRow]) -> None:
             "This database user may not create the vector extension; have an administrator run "
             "`create extension vector` in this database."
         ) from error
+    cursor = await connection.execute(
+        "select extversion, string_to_array(extversion, '.')::int[] >= %s::int[]"
+        " from pg_extension where extname = 'vector'",
+        [OLDEST_PGVECTOR],
+    )
+    found = await cursor.fetchone()
+    if found is not None and not found[1]:
+        raise StoreMisconfigured(
+            f"This database has pgvector {found[0]} and Clew needs 0.8 or later, which keeps a "
+            "filtered search from losing rows; install it and run `alter extension vector update`."
+        )
 
 
 async def _prepare(connection: AsyncConnection[TupleRow]) -> None:

@@ -72,23 +72,20 @@ class Case:
 
 def expected(case: Case) -> tuple[list[str], set[str], bool]:
     """The steps in order, the stages in `degraded`, and whether anything can be answered from."""
-    path, lost = ["admit", "search_passages"], {"search_passages"} & case.lost
-    through_graph = False
+    path, lost, through_graph = ["admit", "search_passages"], {"search_passages"} & case.lost, False
     hybrid = case.mode == "hybrid" and case.namespace != "nameless" and not case.breaker_open
     if hybrid:
         path += ["extract_entities", "link_entities"]
         # Without anchors, only the question's names are walked from.
-        seeds, tried, stop = case.question == NAMED, case.synonyms == "off", False
-        if "link_entities" in case.lost:
+        seeds, tried = case.question == NAMED, case.synonyms == "off"
+        if stop := "link_entities" in case.lost:
             lost.add("link_entities")
-            stop = True
         if not stop and not seeds and not tried:
             tried, seeds, stop = _synonyms(case, path, lost, seeds)
         if not stop and seeds:
             path.append("expand_graph")
-            if "expand_graph" in case.lost:
+            if stop := "expand_graph" in case.lost:
                 lost.add("expand_graph")
-                stop = True
             elif not tried:
                 tried, seeds, stop = _synonyms(case, path, lost, seeds)
         if not stop and seeds:
@@ -125,8 +122,7 @@ def cases() -> list[Case]:
             asked = Case(question, synonyms=words)
             found += [asked, replace(asked, late=("search_passages",))]
             found += [replace(asked, broken=(step,)) for step in FAULTS]
-            if words != "off":
-                found.append(replace(asked, relink_fails=True))
+            found += [replace(asked, relink_fails=True)] if words != "off" else []
     steps = list(FAULTS)
     found += [Case(broken=(one, other)) for i, one in enumerate(steps) for other in steps[i + 1 :]]
     found += [Case(broken=tuple(steps)), Case(mode="search_only", broken=tuple(steps))]
@@ -200,11 +196,9 @@ class Thread:
             self.whole,
             chat=None if case.synonyms == "off" else self.chat,
             graph_breaker=breaker(is_open=case.breaker_open),
-            reranker={
-                "absent": None,
-                "ok": StandInReranker(),
-                "rerank_passages": StandInReranker(broken),
-            }[case.reranker],
+            reranker=None
+            if case.reranker == "absent"
+            else StandInReranker(None if case.reranker == "ok" else broken),
             **stores,
         )
 

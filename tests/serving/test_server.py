@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -100,13 +101,14 @@ def test_a_server_takes_documents_in_and_answers_without_blocking_its_loop(
     assert "Blocking call" not in log.read_text()
 
 
-def _run(client: httpx.Client, graph: str, given: dict[str, object]) -> dict[str, object]:
+def _run(client: httpx.Client, graph: str, given: dict[str, Any]) -> dict[str, Any]:
     body = {"assistant_id": graph, "input": given, "context": {"budget_ms": 20_000}}
     if graph == "ingestion":
         del body["context"]
     response = client.post("/runs/wait", json=body)
     assert response.is_success, response.text
-    return response.json()
+    answer: dict[str, Any] = response.json()
+    return answer
 
 
 def _id(graphs: list[dict[str, str]], name: str) -> str:
