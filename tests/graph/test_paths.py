@@ -1,7 +1,4 @@
-"""Every way through the retrieval graph, one after another on one checkpointed thread.
-
-`expected` says the edge table of DESIGN §3 a second time, in other words: what breaks decides.
-"""
+"""Every way through the retrieval graph, one after another on one checkpointed thread."""
 
 from __future__ import annotations
 
@@ -71,7 +68,7 @@ class Case:
 
 
 def expected(case: Case) -> tuple[list[str], set[str], bool]:
-    """The steps in order, the stages in `degraded`, and whether anything can be answered from."""
+    """DESIGN §3 in other words: the steps, the stages in `degraded`, and if there is an answer."""
     path, lost, through_graph = ["admit", "search_passages"], {"search_passages"} & case.lost, False
     hybrid = case.mode == "hybrid" and case.namespace != "nameless" and not case.breaker_open
     if hybrid:
