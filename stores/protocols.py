@@ -50,9 +50,15 @@ class ChunkStore(Protocol):
         ...
 
     async def score(
-        self, ids: Sequence[int], *, embedding: Vector, question: str, access: Access
+        self,
+        ids: Sequence[int],
+        *,
+        embedding: Vector,
+        question: str,
+        filters: Filters,
+        access: Access,
     ) -> list[ChunkScores]:
-        """Both search scores of the given chunks, ordered by id."""
+        """Both search scores of those given chunks that pass the filters, ordered by id."""
         ...
 
     async def fetch(self, ids: Sequence[int], *, access: Access) -> list[Passage]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -48,7 +49,7 @@ async def build_context(
     context = runtime.context
     kept = state["ranked"][: context.top_k]
     entities = {entity["id"]: entity for entity in state["entities"]}
-    mapped = _map(state["relationships"], context.map_tokens)
+    mapped = _map(state["relationships"], min(context.map_tokens, context.token_budget // 5))
     room = context.token_budget - count_tokens(NOTICE) - count_tokens(mapped)
     chosen = _choose(kept, context.top_k, int(room * (PRIMARY + GRAPH_FOUND)))
     left = int(room * (PRIMARY + GRAPH_FOUND)) - sum(_cost(r["passage"]) for r in chosen.values())
@@ -104,7 +105,21 @@ def _choose(kept: list[RankedPassage], top_k: int, room: int) -> dict[int, Ranke
         if cost <= left:
             left -= cost
             chosen[number] = ranked
+    if not chosen and kept:
+        chosen = _shortened(kept[0], room)
     return dict(sorted(chosen.items()))
+
+
+def _shortened(ranked: RankedPassage, room: int) -> dict[int, RankedPassage]:
+    """The best passage cut to as many words as fit, rather than no passage at all."""
+    passage = ranked["passage"]
+    words = passage["text"].split()
+
+    def cut(count: int) -> Passage:
+        return {**passage, "text": " ".join(words[:count]) + " …"}
+
+    count = bisect_right(range(1, len(words) + 1), room, key=lambda n: _cost(cut(n)))
+    return {1: {**ranked, "passage": cut(count)}} if count else {}
 
 
 def _search_alone(ranked: RankedPassage, top_k: int) -> bool:

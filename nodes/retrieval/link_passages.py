@@ -49,6 +49,7 @@ async def link_passages(
         sorted(linked.keys() - candidates.keys()),
         embedding=await embedder.embed_question(question),
         question=question,
+        filters=state["request"]["filters"],
         access=access,
     )
     pool = [*candidates.values(), *map(_newcomer, newcomers)]

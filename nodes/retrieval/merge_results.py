@@ -34,6 +34,7 @@ async def merge_results(
         sorted(hits.keys() | through.keys()),
         embedding=await embedder.embed_question(question),
         question=question,
+        filters=state["request"]["filters"],
         access=access,
     )
     signals = [

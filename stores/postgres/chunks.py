@@ -53,9 +53,15 @@ class PostgresChunkStore:
         return cast("list[Hit]", rows)
 
     async def score(
-        self, ids: Sequence[int], *, embedding: Vector, question: str, access: Access
+        self,
+        ids: Sequence[int],
+        *,
+        embedding: Vector,
+        question: str,
+        filters: Filters,
+        access: Access,
     ) -> list[ChunkScores]:
-        """Both search scores of the given chunks, ordered by id."""
+        """Both search scores of those given chunks that pass the filters, ordered by id."""
         if not ids:
             return []
         rows = await self._database.fetch(
@@ -64,6 +70,7 @@ class PostgresChunkStore:
                 "ids": list(ids),
                 "embedding": halfvec(embedding),
                 "question": storable(question),
+                **filter_params(filters),
                 **access_params(access),
             },
         )

@@ -113,7 +113,7 @@ class Database:
     def _attempts(self) -> AsyncRetrying:
         return AsyncRetrying(
             stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential_jitter(multiplier=0.05, max=1.0),
+            wait=wait_exponential_jitter(multiplier=0.05, max=1.0, jitter=0.05),
             retry=retry_if_exception(_transient),
             before_sleep=self._wake if self._revive else None,
             reraise=True,

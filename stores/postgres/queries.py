@@ -74,7 +74,7 @@ SCORE_CHUNKS: Final = f"""
                  join postings p on p.term_id = q.term_id and p.chunk_id = c.id
            ), 0)::float8 as bm25
       from chunks c
-     where c.id = any(%(ids)s) and {_READABLE_CHUNK}
+     where c.id = any(%(ids)s) and {_FILTERED_CHUNK}
      order by c.id
 """
 

@@ -140,9 +140,6 @@ async def test_a_database_that_is_gone_at_the_door_ends_the_run(services: Servic
         await ask(broken, "Who is Virginia Woolf?")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="filters reach both searches, but not what the graph and links bring"
-)
 async def test_filters_hold_for_every_passage_whichever_way_it_came(services: Services) -> None:
     pages = [
         {"id": "a", "title": "Ada", "text": "Ada Lovelace met Charles Babbage.", "category": "in"},

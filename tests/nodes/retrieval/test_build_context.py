@@ -92,6 +92,18 @@ async def test_the_budget_holds_at_every_size(
     assert max(sizes) > 3000
 
 
+async def test_a_budget_too_small_for_any_passage_gets_the_best_one_cut(
+    library: Services, found: dict[str, Any]
+) -> None:
+    long = max(found["ranked"], key=lambda r: len(r["passage"]["text"]))
+    state = await built(library, {**found, "ranked": [long]}, token_budget=200, map_tokens=0)
+    [passage] = elements(state["context"])["passage"]
+    assert (passage.text or "").strip().endswith("…")
+    first = long["passage"]["text"].split()[:5]
+    assert (passage.text or "").split()[:5] == first
+    assert state["documents"][0].page_content == long["passage"]["text"]
+
+
 async def test_signs_that_grow_when_escaped_are_counted_as_they_are_written(
     library: Services, found: dict[str, Any]
 ) -> None:

@@ -176,7 +176,7 @@ CALLS: dict[str, Call] = {
     "chunks.search_vector": by_vector,
     "chunks.search_text": by_text,
     "chunks.score": lambda s, a: s.chunks.score(
-        IDS, embedding=VECTORS[0], question=TEXTS[0], access=a
+        IDS, embedding=VECTORS[0], question=TEXTS[0], filters={}, access=a
     ),
     "chunks.fetch": lambda s, a: s.chunks.fetch(IDS, access=a),
     "chunks.neighbours": lambda s, a: s.chunks.neighbours(IDS, reach=9, access=a),

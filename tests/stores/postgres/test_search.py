@@ -159,6 +159,7 @@ async def test_score_says_of_given_chunks_what_both_searches_say(
         [row.id for row in reversed(rows)] + [10**9],
         embedding=asked,
         question=question,
+        filters=EVERYTHING,
         access=access,
     )
     assert [one["id"] for one in scores] == sorted(hit["id"] for hit in dense)
@@ -234,7 +235,9 @@ async def test_what_cannot_be_searched_for_is_the_callers_mistake(stores: Stores
         with pytest.raises(InvalidInput):
             await stores.chunks.search_vector(unit(1), limit=1, filters=filters, access=reader())
     with pytest.raises(InvalidInput, match="dimension"):
-        await stores.chunks.score([1], embedding=unit(1)[:5], question="", access=reader())
+        await stores.chunks.score(
+            [1], embedding=unit(1)[:5], question="", filters={}, access=reader()
+        )
 
 
 async def test_neighbours_stay_in_their_section_and_with_who_may_read(stores: Stores) -> None:
