@@ -12,14 +12,15 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from pydantic import SecretStr
+
 from clew.models.embeddings import SentenceEmbedder
 from clew.services import Services, open_services
 from clew.settings import BUNDLED_MODEL, Settings
 from clew.stores.postgres import schema
 from clew.stores.postgres.embedded import EmbeddedPostgres
-from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from pydantic import SecretStr
 
 OpenTestServices = Callable[..., Awaitable[Services]]
 

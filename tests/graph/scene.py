@@ -10,6 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
 from clew.context import RetrievalContext
 from clew.graph import ingestion, retrieval
 from clew.models.reranker import Reranker
@@ -17,8 +20,6 @@ from clew.services import Services, open_services
 from clew.settings import Settings
 from clew.stores.breaker import Breaker
 from clew.stores.errors import StoreUnavailable
-from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 WORLD = [
     {

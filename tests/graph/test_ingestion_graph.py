@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
 from clew.graph import ingestion
 from clew.services import Services
 from clew.stores.access import acting_as
 from clew.stores.errors import InvalidInput
-from langgraph.checkpoint.memory import InMemorySaver
 
 from .scene import ask, giving, ingest, patient
 

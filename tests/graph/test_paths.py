@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
 from clew.context import RetrievalContext
 from clew.graph import retrieval
 from clew.models.chat import ChatModel
@@ -23,7 +25,6 @@ from clew.tests.models.chat_server import (
     open_chat,
     synonyms,
 )
-from langgraph.checkpoint.memory import InMemorySaver
 
 from .scene import Fault, Faulty, StandInReranker, breaker, fails, gone, sleeps, world
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 import pytest
+from langgraph.graph import END, START
+
 from clew.graph import ingestion, retrieval
 from clew.serving.cli.diagram import mermaid
 from clew.serving.cli.summary import _SUMMARIES
-from langgraph.graph import END, START
 
 README = Path(__file__).parents[2] / "README.md"
 GRAPHS = {"retrieval": retrieval, "ingestion": ingestion}

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.runtime import Runtime, ServerInfo
+
 from clew.context import RetrievalContext
 from clew.graph import retrieval
 from clew.graph.resilience import RESERVED_MS, elapsed_ms, seconds_for
@@ -18,8 +21,6 @@ from clew.state import RetrievalState, StepTime
 from clew.stores.access import Access, Identity, acting_as
 from clew.stores.errors import StoreUnavailable, UnknownNamespace
 from clew.stores.protocols import ChunkStore
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.runtime import Runtime, ServerInfo
 
 from .scene import ask, breaker, fails, giving, gone, ingest, patient, sleeps, with_faults, world
 

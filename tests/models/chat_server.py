@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+
 from clew.models.chat import ChatModel
 from clew.models.embeddings import ModelUnavailable
 from clew.stores.breaker import Breaker

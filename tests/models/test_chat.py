@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+
 from clew.models.chat import ChatModel
 from clew.models.embeddings import ModelUnavailable
 from clew.prompts.understand_question import QuestionUnderstanding

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from clew.models import embeddings
 from clew.models.embeddings import ModelUnavailable, SentenceEmbedder, Vector, pack, unpack
 from clew.settings import BUNDLED_MODEL

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from clew.models.names import mentions, ngrams, normalise, strip_qualifier
 from clew.models.recognizer import NAME, CuratedEntity, Recognizer
 from clew.stores.errors import InvalidInput
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def found(text: str, *known: str, least: float = 0.7) -> list[str]:

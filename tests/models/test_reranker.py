@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from clew.models.embeddings import ModelUnavailable, SentenceEmbedder
 from clew.models.reranker import Reranker
 from clew.services import Services

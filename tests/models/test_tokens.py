@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from clew.models.embeddings import SentenceEmbedder
-from clew.models.tokens import count_tokens
 from hypothesis import given
 from hypothesis import strategies as st
+
+from clew.models.embeddings import SentenceEmbedder
+from clew.models.tokens import count_tokens
 
 TEXTS = [
     "Katherine Mansfield was a writer born in Wellington, New Zealand, in 1888.",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from clew.ranking.fusion import HIGHEST, LOWEST, POOL, minmax, reciprocal_rank, weighted, zscores
 from hypothesis import given
 from hypothesis import strategies as st
+
+from clew.ranking.fusion import HIGHEST, LOWEST, POOL, minmax, reciprocal_rank, weighted, zscores
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80)
 

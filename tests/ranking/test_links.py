@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 import pytest
-from clew.ranking.links import link_signals, link_strength
-from clew.stores.records import PassageLink
 from hypothesis import given
 from hypothesis import strategies as st
+
+from clew.ranking.links import link_signals, link_strength
+from clew.stores.records import PassageLink
 
 
 def link(kind: Any = "shared", source: int = 1, target: int = 2, df: int = 2) -> PassageLink:

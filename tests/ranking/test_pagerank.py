@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from clew.ranking.pagerank import ITERATIONS, RESTART, passage_rank
 from hypothesis import given
 from hypothesis import strategies as st
+
+from clew.ranking.pagerank import ITERATIONS, RESTART, passage_rank
 
 ids = st.integers(0, 6)
 mass = st.dictionaries(ids, st.floats(0, 1), max_size=4)

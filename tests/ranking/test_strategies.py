@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from clew.context import FusionWeights
 from clew.ranking.fusion import zscores
 from clew.ranking.strategies import FIRST_STAGE, STRATEGIES, first_stage, parts_of

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from clew.serving.cli import main
 from clew.settings import load_settings
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from clew.stores.access import PUBLIC, Access, Identity, acting_as, current_identity
 from hypothesis import given
 from hypothesis import strategies as st
+
+from clew.stores.access import PUBLIC, Access, Identity, acting_as, current_identity
 
 NAMES = st.lists(st.sampled_from("abcdef"), max_size=6).map(tuple)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from clew.stores.breaker import Breaker, CircuitOpen
 from clew.stores.errors import InvalidInput, StoreTimeout, StoreUnavailable
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+
 from clew.models.embeddings import Vector
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.runtime import Runtime
+
 from clew.models.recognizer import CuratedEntity, Recognizer
 from clew.nodes.ingestion import load as loading
 from clew.nodes.ingestion.load import load
@@ -17,7 +19,6 @@ from clew.settings import Settings
 from clew.state import IngestionInput, IngestionState, SourceDocument
 from clew.stores.access import Access
 from clew.stores.records import DocumentDraft
-from langgraph.runtime import Runtime
 
 from .stand_ins import WhitespaceEmbedder
 

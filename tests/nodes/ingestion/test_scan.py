@@ -8,12 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+
 from clew.nodes.ingestion.scan import scan
 from clew.settings import Settings
 from clew.state import IngestionInput, IngestionUpdate, SourceDocument
 from clew.stores.errors import InvalidInput
-from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
 
 SERVED: Any = SimpleNamespace(assistant_id="a", graph_id="g", user=None)
 

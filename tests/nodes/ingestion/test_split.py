@@ -7,13 +7,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from clew.models.sentences import sentence_starts
 from clew.nodes.ingestion.split import split
 from clew.settings import Settings
 from clew.state import IngestionState
 from clew.stores.records import ChunkDraft
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from .stand_ins import WhitespaceEmbedder
 

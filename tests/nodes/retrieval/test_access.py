@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
 from clew.graph import retrieval
 from clew.models.embeddings import SentenceEmbedder
 from clew.services import Services
@@ -22,7 +24,6 @@ from clew.tests.graph.scene import (
     patient,
     world,
 )
-from langgraph.checkpoint.memory import InMemorySaver
 
 OPEN = {
     "id": "open.md",

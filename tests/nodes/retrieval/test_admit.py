@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
+
 from clew.models.embeddings import SentenceEmbedder
 from clew.services import Services
 from clew.stores.access import acting_as
 from clew.stores.breaker import Breaker
 from clew.stores.errors import InvalidInput, StoreUnavailable, UnknownNamespace
 from clew.tests.graph.scene import Faulty, ask, breaker, fails, gone, ingest, patient, world
-from pydantic import ValidationError
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ from typing import Any, cast
 from xml.etree import ElementTree as Xml
 
 import pytest
+from langgraph.runtime import Runtime
+
 from clew.models.embeddings import SentenceEmbedder
 from clew.models.tokens import count_tokens
 from clew.nodes.retrieval.build_context import NOTICE, build_context
@@ -15,7 +17,6 @@ from clew.services import Services
 from clew.state import RetrievalState
 from clew.stores.access import Access
 from clew.tests.graph.scene import ask, patient, world
-from langgraph.runtime import Runtime
 
 QUESTION = "What did Ada Lovelace write about the Analytical Engine & its <cards>?"
 EVIL = (

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from clew.models.embeddings import SentenceEmbedder
 from clew.services import Services
 from clew.stores.errors import StoreUnavailable

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from langgraph.runtime import Runtime
+
 from clew.models.embeddings import SentenceEmbedder
 from clew.nodes.retrieval.link_entities import ANCHOR_SCORE, link_entities
 from clew.services import Services
@@ -14,7 +16,6 @@ from clew.state import RetrievalState
 from clew.stores.access import Access
 from clew.stores.records import LinkedEntity
 from clew.tests.graph.scene import Faulty, patient, world
-from langgraph.runtime import Runtime
 
 ACCESS = Access(("default",))
 PAGES = {

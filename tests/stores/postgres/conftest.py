@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from psycopg.rows import tuple_row
+
 from clew.models.embeddings import unpack
 from clew.models.names import normalise
 from clew.stores.postgres.chunks import PostgresChunkStore
@@ -16,7 +18,6 @@ from clew.stores.postgres.documents import PostgresDocumentStore
 from clew.stores.postgres.entities import PostgresEntityStore
 from clew.stores.postgres.graph import PostgresGraphStore
 from clew.stores.records import DocumentDraft
-from psycopg.rows import tuple_row
 
 from .drafts import reader
 

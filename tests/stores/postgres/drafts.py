@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+
 from clew.models.embeddings import pack
 from clew.models.names import normalise
 from clew.stores.access import Access
@@ -22,7 +24,6 @@ from clew.stores.records import (
     MentionDraft,
     RelationshipDraft,
 )
-from numpy.typing import NDArray
 
 DIMENSION = 384
 NAME = "NAME"

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 import numpy as np
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
+
 from clew.stores.access import Access, Identity
 from clew.stores.errors import InvalidInput
 from clew.stores.postgres.chunks import PostgresChunkStore
@@ -17,7 +19,6 @@ from clew.stores.postgres.documents import PostgresDocumentStore
 from clew.stores.postgres.entities import PostgresEntityStore
 from clew.stores.postgres.graph import PostgresGraphStore
 from clew.stores.records import DocumentDraft, Filters
-from psycopg.conninfo import make_conninfo
 
 from .conftest import Stores
 from .drafts import chunk, document, mention, relation, unit

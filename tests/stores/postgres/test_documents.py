@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
 from clew.stores.access import Access
 from clew.stores.errors import InvalidInput
 from clew.stores.records import DocumentDraft

@@ -6,9 +6,10 @@ import random
 
 import numpy as np
 import pytest
+from rapidfuzz.distance import DamerauLevenshtein
+
 from clew.stores.access import Access
 from clew.stores.records import NameMatch
-from rapidfuzz.distance import DamerauLevenshtein
 
 from .conftest import Stores
 from .drafts import NAME, chunk, cosine, document, mention, reader, stored, unit

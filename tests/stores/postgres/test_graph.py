@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 import pytest
+
 from clew.stores.access import Access
 from clew.stores.postgres.graph import PostgresGraphStore
 from clew.stores.records import DocumentDraft, ReachedEntity

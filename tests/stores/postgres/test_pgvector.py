@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+
 from clew.stores.errors import StoreMisconfigured
 from clew.stores.postgres import binaries, embedded, schema
 from clew.stores.postgres.embedded import EmbeddedPostgres

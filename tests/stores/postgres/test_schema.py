@@ -10,6 +10,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
 from clew import services
 from clew.models.embeddings import SentenceEmbedder, unpack
 from clew.models.names import normalise
@@ -19,8 +22,6 @@ from clew.stores.errors import InvalidInput, StoreMisconfigured, StoreTimeout, S
 from clew.stores.postgres import schema
 from clew.stores.postgres.database import Database
 from clew.stores.postgres.documents import PostgresDocumentStore
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from .conftest import Stores
 from .drafts import document, reader

@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 import pytest
+from psycopg.conninfo import make_conninfo
+
 from clew.stores.access import Access
 from clew.stores.errors import InvalidInput
 from clew.stores.postgres import queries
 from clew.stores.postgres.chunks import halfvec
 from clew.stores.protocols import Vector
 from clew.stores.records import DocumentDraft, Filters, Hit
-from psycopg.conninfo import make_conninfo
 
 from . import drafts
 from .conftest import Stores
