@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -73,6 +74,16 @@ def test_only_settings_reads_the_environment() -> None:
         text = path.read_text("utf-8")
         assert "os.environ" not in text, path
         assert "getenv" not in text, path
+
+
+def test_the_wheel_holds_every_floor() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    folders = {
+        ".".join(("clew", *path.parent.relative_to(ROOT).parts))
+        for path in ROOT.rglob("__init__.py")
+        if not {".venv", ".types", "tests", "build"} & set(path.relative_to(ROOT).parts)
+    }
+    assert set(declared["tool"]["setuptools"]["packages"]) == folders
 
 
 def test_the_server_s_file_names_graphs_that_exist_with_descriptions() -> None:

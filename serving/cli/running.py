@@ -61,7 +61,7 @@ async def watch(
         given(question, namespaces),
         context=context,
         stream_mode=["updates", "values"],
-        output_keys=list(retrieval.graph.channels),
+        output_keys=list(RetrievalState.__annotations__),
     )
     async for mode, payload in cast("AsyncIterator[tuple[str, Any]]", stream):
         if mode == "updates":

@@ -69,7 +69,7 @@ class Case:
 
 
 def expected(case: Case) -> tuple[list[str], set[str], bool]:
-    """DESIGN §3 in other words: the steps, the stages in `degraded`, and if there is an answer."""
+    """The edge table in other words: the steps, what `degraded` names, if there is an answer."""
     path, lost, through_graph = ["admit", "search_passages"], {"search_passages"} & case.lost, False
     hybrid = case.mode == "hybrid" and case.namespace != "nameless" and not case.breaker_open
     if hybrid:
@@ -95,7 +95,7 @@ def expected(case: Case) -> tuple[list[str], set[str], bool]:
         return path[:-1], lost, False
     path += ["filter_access", "link_passages", "rerank_passages"]
     lost |= {"link_passages", "rerank_passages"} & case.lost
-    if hybrid:
+    if hybrid and not case.filters:  # the filter lets nothing through that could be mapped
         path.append("map_relationships")
         lost |= {"map_relationships"} & case.lost
     return [*path, "build_context"], lost, True

@@ -144,6 +144,20 @@ def test_a_wrong_setting_names_the_variable(clew: Command) -> None:
     assert "CLEW_POOL_SIZE" in done.stderr
 
 
+def test_a_run_without_time_traces_what_it_went_without_and_ends_in_one_sentence(
+    clew: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "ada.md").write_text("# Ada Lovelace\n\nShe met Charles Babbage.")
+    assert clew("ingest", str(tmp_path), "-n", "x").returncode == 0
+    # Less than what is kept back for the context: every optional step is out of time.
+    done = clew("trace", "Ada Lovelace?", "-n", "x", "-s", "budget_ms=100")
+    assert done.returncode == 1
+    for step in ("search_passages", "link_entities"):
+        [line] = [line for line in done.stdout.splitlines() if line.startswith(step)]
+        assert "The run was out of time before this step." in line
+    assert done.stderr.startswith("clew: Neither the search nor the graph could be asked")
+
+
 def test_the_picture_of_each_graph_is_printed(here: Command) -> None:
     for name, node in (("retrieval", "link_passages"), ("ingestion", "detect_relationships")):
         done = here("graph", name)
