@@ -220,6 +220,8 @@ def _merged(document: DocumentDraft, norm: Callable[[str], str]) -> list[dict[st
 
 
 def _one(access: Access) -> str:
+    if not access.namespaces:
+        raise InvalidInput("This caller may not use that namespace; name one of its own.")
     if len(access.namespaces) != 1:
         raise InvalidInput(
             f"Writing needs exactly one namespace, not {len(access.namespaces)}; name one."
