@@ -97,14 +97,17 @@ async def test_deleting_from_a_namespace_that_is_not_there_deletes_nothing(store
     assert await stores.documents.delete(["story"], access=ACCESS) == 0
 
 
-@pytest.mark.parametrize("namespaces", [(), ("one", "two")])
+@pytest.mark.parametrize(
+    ("namespaces", "sentence"),
+    [((), "may not use that namespace"), (("one", "two"), "exactly one namespace, not 2")],
+)
 async def test_writing_needs_exactly_one_namespace(
-    stores: Stores, namespaces: tuple[str, ...]
+    stores: Stores, namespaces: tuple[str, ...], sentence: str
 ) -> None:
     access = Access(namespaces)
-    with pytest.raises(InvalidInput, match="exactly one namespace"):
+    with pytest.raises(InvalidInput, match=sentence):
         await stores.documents.write([story()], access=access)
-    with pytest.raises(InvalidInput, match="exactly one namespace"):
+    with pytest.raises(InvalidInput, match=sentence):
         await stores.documents.delete(["story"], access=access)
 
 
