@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from .models.chat import ChatModel
 from .models.embeddings import Embedder, ModelUnavailable, SentenceEmbedder, unpack
@@ -26,6 +29,10 @@ from .stores.protocols import ChunkStore, DocumentStore, EntityStore, GraphStore
 __all__ = ["Services", "close_services", "current_services", "open_services"]
 
 
+A = TypeVar("A")
+B = TypeVar("B")
+
+
 @dataclass(frozen=True)
 class Services:
     """Everything a node may ask for, by the name of its keyword parameter."""
@@ -41,60 +48,58 @@ class Services:
     documents: DocumentStore
     graph_breaker: Breaker
     database: Database
-    server: EmbeddedPostgres | None
+    closing: AsyncExitStack
 
     async def close(self) -> None:
         """Close pools and threads, then the embedded server if nobody else uses it."""
-        await self.database.close()
-        for model in (self.embedder, self.reranker):
-            if isinstance(model, SentenceEmbedder | Reranker):
-                model.close()
-        if self.server is not None:
-            await self.server.stop()
+        await self.closing.aclose()
 
 
 async def open_services(settings: Settings) -> Services:
-    """Load the models and prepare the database, side by side.
+    """Load the models and prepare the database, side by side; nothing stays open when that fails.
 
     The embedded database is migrated here; any other only by `clew migrate`. Raises
-    `ModelUnavailable`, `StoreUnavailable` and `StoreMisconfigured`.
+    `ModelUnavailable`, `StoreUnavailable`, `StoreMisconfigured` and, for a broken list of curated
+    entities, `InvalidInput`.
     """
-    server = EmbeddedPostgres(settings.data_dir) if settings.database_url is None else None
-    starting = asyncio.create_task(_dsn(settings, server))
-    loading = asyncio.create_task(_embedder(settings))
-    try:
-        dsn, embedder = await starting, await loading
-    except BaseException:
-        for task in (starting, loading):
-            task.cancel()
-        await asyncio.gather(starting, loading, return_exceptions=True)
-        raise
-    if server is not None:
-        await schema.migrate(dsn, model=embedder.name, dimension=embedder.dimension)
-    schema.check(await schema.inspect(dsn), model=embedder.name, dimension=embedder.dimension)
-    database = Database(
-        dsn,
-        pool_size=settings.pool_size,
-        pool_timeout=settings.pool_timeout,
-        ef_search=settings.ef_search,
-        revive=server.start if server else None,
-    )
-    return Services(
-        settings=settings,
-        embedder=embedder,
-        recognizer=await asyncio.to_thread(Recognizer.load, settings.curated_entities),
-        chat=await _chat(settings),
-        reranker=await Reranker.open(settings.reranker_model) if settings.reranker_model else None,
-        chunks=PostgresChunkStore(database),
-        entities=PostgresEntityStore(database),
-        graph=PostgresGraphStore(database),
-        documents=PostgresDocumentStore(
-            database, language=settings.language, normalise=normalise, unpack=unpack
-        ),
-        graph_breaker=_breaker("graph database", settings),
-        database=database,
-        server=server,
-    )
+    async with AsyncExitStack() as opened:
+        server = None
+        if settings.database_url is None:
+            server = EmbeddedPostgres(settings.data_dir)
+            opened.push_async_callback(server.stop)
+        dsn, embedder = await _side_by_side(_dsn(settings, server), _embedder(settings))
+        opened.callback(embedder.close)
+        if server is not None:
+            await schema.migrate(dsn, model=embedder.name, dimension=embedder.dimension)
+        schema.check(await schema.inspect(dsn), model=embedder.name, dimension=embedder.dimension)
+        reranker = None
+        if settings.reranker_model is not None:
+            reranker = await Reranker.open(settings.reranker_model)
+            opened.callback(reranker.close)
+        database = Database(
+            dsn,
+            pool_size=settings.pool_size,
+            pool_timeout=settings.pool_timeout,
+            ef_search=settings.ef_search,
+            revive=server.start if server else None,
+        )
+        opened.push_async_callback(database.close)
+        return Services(
+            settings=settings,
+            embedder=embedder,
+            recognizer=await asyncio.to_thread(Recognizer.load, settings.curated_entities),
+            chat=await _chat(settings),
+            reranker=reranker,
+            chunks=PostgresChunkStore(database),
+            entities=PostgresEntityStore(database),
+            graph=PostgresGraphStore(database),
+            documents=PostgresDocumentStore(
+                database, language=settings.language, normalise=normalise, unpack=unpack
+            ),
+            graph_breaker=_breaker("graph database", settings),
+            database=database,
+            closing=opened.pop_all(),
+        )
 
 
 _open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Services]]
@@ -113,10 +118,9 @@ async def current_services() -> Services:
     try:
         # A caller that gives up must not take the opening away from the others.
         return await asyncio.shield(task)
-    except BaseException:
-        if task.done() and _open.get(loop) is task:
+    finally:
+        if task.done() and (task.cancelled() or task.exception()) and _open.get(loop) is task:
             del _open[loop]
-        raise
 
 
 async def close_services() -> None:
@@ -126,6 +130,19 @@ async def close_services() -> None:
         await (await task).close()
 
 
+async def _side_by_side(
+    first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]
+) -> tuple[A, B]:
+    """Both results; when one fails the other is cancelled and waited for."""
+    tasks = asyncio.create_task(first), asyncio.create_task(second)
+    try:
+        return await tasks[0], await tasks[1]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def _dsn(settings: Settings, server: EmbeddedPostgres | None) -> str:
     if server is not None:
         return await server.start()
@@ -133,7 +150,7 @@ async def _dsn(settings: Settings, server: EmbeddedPostgres | None) -> str:
     return settings.database_url.get_secret_value()
 
 
-async def _embedder(settings: Settings) -> Embedder:
+async def _embedder(settings: Settings) -> SentenceEmbedder:
     return await SentenceEmbedder.open(settings.embedding_model, batch=settings.embedding_batch)
 
 

@@ -1,1 +1,1 @@
-"""Arithmetic of ranking: pure functions over numbers, without stores or state."""
+"""How passages are ranked and what led to them: pure functions that ask no store."""

@@ -19,7 +19,7 @@ Signals = Mapping[str, Any]
 Parts = dict[str, Scores]
 
 FIRST_STAGE = {"dense": 0.6, "bm25": 0.3, "graph": 0.7, "title": 0.3}
-"""Before links are known; chosen on development questions (see docs/tuning.md)."""
+"""Before links are known. Like the weights in `FusionWeights`, chosen on development questions."""
 
 NAMED_BONUS = 0.2
 BOTH_BONUS = 0.15
