@@ -10,13 +10,14 @@ from platformdirs import user_data_path
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-__all__ = ["BUNDLED_MODEL", "Settings", "load_settings"]
+__all__ = ["BUNDLED_MODEL", "Settings", "default_data_dir", "load_settings"]
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 """The encoder whose weights come with a Python package, so that no hub is needed."""
 
 
-def _data_dir() -> Path:
+def default_data_dir() -> Path:
+    """Where data goes unless CLEW_DATA_DIR says otherwise."""
     # PostgreSQL refuses to run as root, and its own user cannot enter root's home.
     as_root = hasattr(os, "geteuid") and os.geteuid() == 0
     return Path("/var/lib/clew") if as_root else user_data_path("clew")
@@ -31,7 +32,7 @@ class Settings(BaseSettings):
         None, description="DSN of a PostgreSQL 16+ with pgvector; unset: the embedded server."
     )
     data_dir: Path = Field(
-        default_factory=_data_dir,
+        default_factory=default_data_dir,
         description="Where the embedded server keeps its data.",
     )
     pool_size: int = Field(10, ge=1, le=200, description="Connections a process may hold.")

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from ...settings import default_data_dir
 from ..errors import StoreMisconfigured
 
 __all__ = ["MAJOR", "Account", "account_for", "make_folder", "programs", "run_as"]
@@ -88,22 +89,30 @@ def make_folder(folder: Path) -> None:
 
 
 def programs(home: Path, account: Account | None) -> Path:
-    """Return the folder of the programs, one that `account` can reach.
+    """Return the folder of the programs, one that `account` can reach and a shell can quote.
 
-    An installation that is closed to it, as one below /root, is copied into `home` once. Nothing
-    may run meanwhile from an older copy, which is removed. Raises StoreMisconfigured.
+    Another installation, as one below /root, is copied into `home` once. Nothing may run meanwhile
+    from an older copy there, which is removed. Raises StoreMisconfigured.
     """
     site = _site_packages()
-    if account is None:
+    if account is not None:
+        _require(home, account)
+    reachable = account is None or _closed(site / _BIN / "postgres", account) is None
+    if reachable and _quotable(site):
         return site / _BIN
-    _require(home, account)
-    if _closed(site / _BIN / "postgres", account) is None:
-        return site / _BIN
-    copy = home / f"server-{version(_PACKAGE)}"
+    place = home if _quotable(home) else default_data_dir()
+    copy = place / f"server-{version(_PACKAGE)}"
     if not copy.exists():
-        _copy(site, copy)
-    _require(copy / _BIN / "postgres", account)
+        make_folder(place)
+        _copy(site, copy, replace_older=place == home)
+    if account is not None:
+        _require(copy / _BIN / "postgres", account)
     return copy / _BIN
+
+
+def _quotable(path: Path) -> bool:
+    # initdb calls postgres through a shell, in double quotes.
+    return not set('"$`\\') & set(str(path))
 
 
 def _site_packages() -> Path:
@@ -117,9 +126,9 @@ def _site_packages() -> Path:
     return Path(package.origin).parents[1]
 
 
-def _copy(site: Path, copy: Path) -> None:
+def _copy(site: Path, copy: Path, *, replace_older: bool) -> None:
     """Copy aside and rename, so that a copy that is there is complete."""
-    for remnant in copy.parent.glob("server-[0-9]*"):
+    for remnant in copy.parent.glob("server-[0-9]*") if replace_older else ():
         shutil.rmtree(remnant)
     aside = Path(tempfile.mkdtemp(prefix=f"{copy.name}.", dir=copy.parent))
     for part in _PARTS:
@@ -127,7 +136,13 @@ def _copy(site: Path, copy: Path) -> None:
             shutil.copytree(site / part, aside / part)
     for path in (aside, *aside.rglob("*")):
         path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
-    aside.rename(copy)
+    try:
+        aside.rename(copy)
+    except OSError:
+        # Another data folder's server may have put it there meanwhile.
+        shutil.rmtree(aside)
+        if not copy.exists():
+            raise
 
 
 def _require(path: Path, account: Account) -> None:

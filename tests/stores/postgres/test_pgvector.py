@@ -28,7 +28,7 @@ def folder() -> Iterator[Path]:
 async def bare_dsn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     """A real server, installed without pgvector."""
     installed = folder / "server"
-    binaries._copy(binaries._site_packages(), installed)
+    binaries._copy(binaries._site_packages(), installed, replace_older=False)
     removed = [path for path in installed.rglob("vector*") if path.is_file()]
     assert removed
     for path in removed:
