@@ -85,8 +85,7 @@ async def test_a_slow_store_is_cut_at_its_ceiling_and_the_answer_says_so(
     assert (entry["stage"], entry["failed"]) == (stage, True)
     assert entry["reason"] == "It did not finish within its time."
     (took,) = [step["ms"] for step in state["steps"] if step["node"] == stage]
-    # Far less than the peer would take; a stalled machine is not a slow step.
-    assert 240 <= took < 30_000
+    assert 240 <= took < 500
     assert state["documents"]
 
 
@@ -95,8 +94,8 @@ async def test_a_slow_search_is_cut_at_its_own_ceiling(services: Services) -> No
     state = await ask(slow, NAMED, patient(search_ms=200))
     assert {e["stage"] for e in state["degraded"]} == {"search_passages", "link_passages"}
     took = {step["node"]: step["ms"] for step in state["steps"]}
-    assert 190 <= took["search_passages"] < 30_000
-    assert 190 <= took["link_passages"] < 30_000
+    assert 190 <= took["search_passages"] < 450
+    assert 190 <= took["link_passages"] < 450
     assert state["documents"], "the graph alone answers"
 
 
@@ -134,8 +133,7 @@ async def test_the_whole_stays_within_its_budget_however_slow_the_parts(
     begun = time.perf_counter()
     state = await ask(lame, NAMED, patient(budget_ms=budget, graph_ms=300))
     took = (time.perf_counter() - begun) * 1000
-    # Far less than the peer would take; a stalled machine is not a slow step.
-    assert took < 30_000
+    assert took <= budget * 1.1
     assert took > budget - RESERVED_MS
     assert state["documents"]
 

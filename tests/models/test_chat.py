@@ -116,8 +116,7 @@ async def test_a_slow_model_is_left_at_its_deadline(
     begun = time.perf_counter()
     with pytest.raises(ModelUnavailable, match=r"did not answer within 0\.2 s"):
         await ask(chat, seconds=0.2)
-    # Far less than the peer would take; a stalled machine is not a slow step.
-    assert 0.15 < time.perf_counter() - begun < 1.9
+    assert 0.15 < time.perf_counter() - begun < 0.6
 
 
 async def test_a_refused_connection_is_tried_twice_and_then_unavailable(

@@ -139,12 +139,11 @@ async def test_a_model_slower_than_its_time_is_left_and_the_search_does_not_wait
     llm.says(QUESTION, Reply(delay=3))
     begun = time.perf_counter()
     state = await understand(services, llm_ms=150)
-    # Far less than the peer would take; a stalled machine is not a slow step.
-    assert time.perf_counter() - begun < 2.9
+    assert time.perf_counter() - begun < 1.5
     (entry,) = state["degraded"]
     assert "did not answer within 0.1 s" in entry["reason"] or "0.2 s" in entry["reason"]
     (took,) = [s["ms"] for s in state["steps"] if s["node"] == "extract_entities"]
-    assert 140 <= took < 2_900
+    assert 140 <= took < 600
 
 
 async def test_the_model_gets_no_more_than_the_run_has_left(
@@ -153,7 +152,7 @@ async def test_the_model_gets_no_more_than_the_run_has_left(
     llm.says(QUESTION, Reply(delay=3))
     state = await understand(services, llm_ms=60_000, budget_ms=500)
     (took,) = [s["ms"] for s in state["steps"] if s["node"] == "extract_entities"]
-    assert took < 2_900, "500 less the 200 kept back, not 60,000"
+    assert took < 400, "500 less the 200 kept back"
     assert state["understanding"]["rung"] == "lexical"
 
 

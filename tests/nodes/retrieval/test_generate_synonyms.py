@@ -163,7 +163,7 @@ async def test_a_slow_model_is_left_at_its_deadline(services: Services, llm: Cha
     llm.says(SYNONYMS, Reply(delay=3))
     state = await expand(services, llm_ms=150)
     (took,) = [s["ms"] for s in state["steps"] if s["node"] == "generate_synonyms"]
-    assert 140 <= took < 2_900
+    assert 140 <= took < 600
     assert "did not answer within" in state["degraded"][0]["reason"]
 
 
@@ -173,8 +173,7 @@ async def test_a_question_without_time_left_asks_for_no_synonyms(
     llm.says(SYNONYMS, Reply(delay=3))
     state = await expand(services, llm_ms=60_000, budget_ms=900)
     (took,) = [s["ms"] for s in state["steps"] if s["node"] == "generate_synonyms"]
-    # Far less than the peer would take; a stalled machine is not a slow step.
-    assert took < 2_900
+    assert took < 750
     assert "generate_synonyms" in [entry["stage"] for entry in state["degraded"]]
 
 
