@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = ["FusionWeights", "RetrievalContext"]
 
+ISO_DATE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$"
+
 
 class FusionWeights(BaseModel):
     """How much each signal counts in the fused score, on per-question z-scores."""
@@ -35,6 +37,12 @@ class RetrievalContext(BaseModel):
     search_candidates: int = Field(
         100, ge=10, le=1000, description="Hits taken from vector search and from BM25, each."
     )
+    two_tier: bool = Field(
+        False, description="Search sections first, then by meaning only the passages inside them."
+    )
+    node_top_k: int = Field(
+        20, ge=1, le=200, description="Sections whose passages a two-tier search compares."
+    )
     rrf_k: int = Field(60, ge=1, le=1000, description="The constant of reciprocal rank fusion.")
 
     extraction: Literal["auto", "llm", "lexical"] = Field(
@@ -44,12 +52,22 @@ class RetrievalContext(BaseModel):
     graph_entity_limit: int = Field(
         200, ge=10, le=2000, description="Entities the walk may return."
     )
-    graph_fanout: int = Field(200, ge=5, le=1000, description="Relations followed from an entity.")
     anchor_passages: int = Field(
         20, ge=0, le=100, description="Best search hits whose entities join the seeds."
     )
     relation_weights: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
-        default_factory=dict, description="Factor in [0, 1] a relation type; 1 when not named."
+        default_factory=dict, description="Factor in [0, 1] a relation type; 0 closes it."
+    )
+    default_relation_weight: float = Field(
+        1.0, ge=0, le=1, description="Factor of every relation type not named."
+    )
+    relations_from: str | None = Field(
+        None,
+        pattern=ISO_DATE,
+        description="Walk only relations seen on or after this date (YYYY-MM-DD).",
+    )
+    relations_to: str | None = Field(
+        None, pattern=ISO_DATE, description="Walk only relations seen on or before this date."
     )
     graph_min_entities_threshold: int = Field(
         10, ge=5, le=20, description="Fewer expanded entities than this count as sparse."
@@ -88,6 +106,12 @@ class RetrievalContext(BaseModel):
         20, ge=0, le=100, description="Passages the cross-encoder reads; 0 turns it off."
     )
 
+    passage_min_cosine: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="A passage with fewer than 3 known entities borrows those at least this near.",
+    )
     token_budget: int = Field(4000, ge=200, le=100_000, description="Size of the context.")
     map_tokens: int = Field(200, ge=0, le=2000, description="Of which for the relationship map.")
     stitch_reach: int = Field(

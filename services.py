@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from .models.chat import ChatModel
 from .models.embeddings import Embedder, ModelUnavailable, SentenceEmbedder, unpack
@@ -17,6 +18,13 @@ from .models.reranker import Reranker
 from .settings import Settings, load_settings
 from .stores.breaker import Breaker
 from .stores.errors import StoreUnavailable
+from .stores.fallback import FallbackRate
+from .stores.neo4j.aws import aws_credentials
+from .stores.neo4j.connection import Neo4jConnection
+from .stores.neo4j.dialect import Neo4j5, Neptune
+from .stores.neo4j.graph import Neo4jGraphStore
+from .stores.neo4j.neptune import neptune_auth
+from .stores.neo4j.projection import Neo4jProjection
 from .stores.postgres import schema
 from .stores.postgres.chunks import PostgresChunkStore
 from .stores.postgres.database import Database
@@ -24,9 +32,26 @@ from .stores.postgres.documents import PostgresDocumentStore
 from .stores.postgres.embedded import EmbeddedPostgres
 from .stores.postgres.entities import PostgresEntityStore
 from .stores.postgres.graph import PostgresGraphStore
-from .stores.protocols import ChunkStore, DocumentStore, EntityStore, GraphStore
+from .stores.postgres.outbox import PostgresOutbox
+from .stores.postgres.sections import PostgresSectionStore
+from .stores.prepared import Preparer
+from .stores.projecting import Outbox
+from .stores.protocols import (
+    ChunkStore,
+    DocumentStore,
+    EntityStore,
+    GraphProjection,
+    GraphStore,
+    SectionStore,
+)
 
-__all__ = ["Services", "close_services", "current_services", "open_services"]
+__all__ = [
+    "Services",
+    "close_services",
+    "current_services",
+    "database_server",
+    "open_services",
+]
 
 
 A = TypeVar("A")
@@ -43,10 +68,19 @@ class Services:
     chat: ChatModel | None
     reranker: Reranker | None
     chunks: ChunkStore
+    sections: SectionStore
     entities: EntityStore
     graph: GraphStore
+    """Where questions walk."""
+    record: GraphStore
+    """The graph in PostgreSQL, which is also there when `graph` is a copy that does not answer."""
     documents: DocumentStore
+    outbox: Outbox
+    projection: GraphProjection | None
+    """The copy of the graph, if there is one."""
     graph_breaker: Breaker
+    mention_fallback: FallbackRate
+    passage_fallback: FallbackRate
     database: Database
     closing: AsyncExitStack
 
@@ -84,6 +118,10 @@ async def open_services(settings: Settings) -> Services:
             revive=server.start if server else None,
         )
         opened.push_async_callback(database.close)
+        copy = _copy(settings)
+        if copy is not None:
+            opened.push_async_callback(copy.close)
+        record = PostgresGraphStore(database)
         return Services(
             settings=settings,
             embedder=embedder,
@@ -91,12 +129,27 @@ async def open_services(settings: Settings) -> Services:
             chat=await _chat(settings),
             reranker=reranker,
             chunks=PostgresChunkStore(database),
+            sections=PostgresSectionStore(database),
             entities=PostgresEntityStore(database),
-            graph=PostgresGraphStore(database),
+            graph=record
+            if copy is None or settings.graph_store == "postgres"
+            else Neo4jGraphStore(copy),
+            record=record,
+            outbox=PostgresOutbox(database),
+            projection=None if copy is None else Neo4jProjection(copy),
             documents=PostgresDocumentStore(
-                database, language=settings.language, normalise=normalise, unpack=unpack
+                database,
+                language=settings.language,
+                preparer=Preparer(normalise=normalise, unpack=unpack, dimension=embedder.dimension),
             ),
             graph_breaker=_breaker("graph database", settings),
+            mention_fallback=FallbackRate(
+                "Linking the questions' names", "add aliases to the curated entities."
+            ),
+            passage_fallback=FallbackRate(
+                "Finding the passages' entities",
+                "curate more entities and aliases, or lower passage_min_cosine to admit fewer.",
+            ),
             database=database,
             closing=opened.pop_all(),
         )
@@ -130,6 +183,17 @@ async def close_services() -> None:
         await (await task).close()
 
 
+@asynccontextmanager
+async def database_server(settings: Settings) -> AsyncIterator[str]:
+    """The DSN of the configured server; the embedded one is started and stopped."""
+    server = None if settings.database_url else EmbeddedPostgres(settings.data_dir)
+    try:
+        yield await _dsn(settings, server)
+    finally:
+        if server is not None:
+            await server.stop()
+
+
 async def _side_by_side(
     first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]
 ) -> tuple[A, B]:
@@ -148,6 +212,25 @@ async def _dsn(settings: Settings, server: EmbeddedPostgres | None) -> str:
         return await server.start()
     assert settings.database_url is not None
     return settings.database_url.get_secret_value()
+
+
+def _copy(settings: Settings) -> Neo4jConnection | None:
+    if settings.neo4j_uri is None:
+        return None
+    prefix, password = settings.graph_label_prefix, settings.neo4j_password
+    neptune = settings.graph_store == "neptune"
+    auth: Any = (settings.neo4j_user, password.get_secret_value()) if password else None
+    if neptune:
+        host = urlsplit(settings.neo4j_uri).netloc
+        auth = neptune_auth(host, region=settings.neptune_region, credentials=aws_credentials)
+    return Neo4jConnection(
+        settings.neo4j_uri,
+        dialect=Neptune(prefix) if neptune else Neo4j5(prefix),
+        auth=auth,
+        database=settings.neo4j_database,
+        pool_size=settings.pool_size,
+        seconds=settings.neo4j_seconds,
+    )
 
 
 async def _embedder(settings: Settings) -> SentenceEmbedder:

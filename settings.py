@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal, Self
 
 from platformdirs import user_data_path
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 __all__ = ["BUNDLED_MODEL", "Settings", "default_data_dir", "load_settings"]
@@ -41,6 +42,24 @@ class Settings(BaseSettings):
         100, ge=10, le=1000, description="HNSW breadth: raise for recall, lower for speed."
     )
 
+    graph_store: Literal["postgres", "neo4j", "neptune"] = Field(
+        "postgres",
+        description="Where questions walk the graph: the record, or its copy in Neo4j or Neptune.",
+    )
+    neo4j_uri: str | None = Field(
+        None, description="Bolt address of the graph's copy; set: ingestion keeps it true."
+    )
+    neo4j_user: str = Field("neo4j")
+    neo4j_password: SecretStr | None = Field(None, description="Unset: no authentication.")
+    neo4j_database: str | None = Field(None, description="Unset: the server's default.")
+    neo4j_seconds: float = Field(10.0, gt=0, description="Ceiling of one call to the copy.")
+    graph_label_prefix: str = Field(
+        "",
+        pattern=r"^([A-Za-z][A-Za-z0-9_]*)?$",
+        description="Before every label in the copy: several environments share a cluster.",
+    )
+    neptune_region: str = Field("us-east-1", description="AWS region that signs for Neptune.")
+
     embedding_model: str = Field(
         BUNDLED_MODEL, description="A sentence-transformers model: local folder or hub name."
     )
@@ -57,6 +76,13 @@ class Settings(BaseSettings):
     language: str = Field("english", description="PostgreSQL text search configuration.")
     chunk_tokens: int = Field(512, ge=32, description="Upper bound; the encoder's limit wins.")
     chunk_overlap: float = Field(0.2, ge=0, lt=0.9)
+    sections: bool = Field(
+        False, description="Also store sections, groups of chunks, for two-tier retrieval."
+    )
+    node_group_size: int = Field(5, ge=1, description="Consecutive chunks of one section.")
+    node_text_max_chars: int = Field(
+        2000, ge=1, description="Where the text of a section is cut; its span is not."
+    )
     curated_entities: Path | None = Field(
         None, description="YAML file of names, types, aliases and properties to recognise."
     )
@@ -65,6 +91,12 @@ class Settings(BaseSettings):
     )
     breaker_failures: int = Field(3, ge=1, description="Consecutive failures that open a breaker.")
     breaker_seconds: float = Field(30.0, gt=0, description="Until an open breaker tries again.")
+
+    @model_validator(mode="after")
+    def _copy_has_an_address(self) -> Self:
+        if self.graph_store != "postgres" and self.neo4j_uri is None:
+            raise ValueError(f"CLEW_GRAPH_STORE={self.graph_store} needs CLEW_NEO4J_URI")
+        return self
 
 
 @lru_cache(maxsize=1)

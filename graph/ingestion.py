@@ -11,10 +11,12 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from ..context import RetrievalContext
+from ..nodes.ingestion.build_sections import build_sections
 from ..nodes.ingestion.detect_relationships import detect_relationships
 from ..nodes.ingestion.embed import embed
 from ..nodes.ingestion.extract import extract
 from ..nodes.ingestion.load import load
+from ..nodes.ingestion.project import project
 from ..nodes.ingestion.report import report
 from ..nodes.ingestion.scan import scan
 from ..nodes.ingestion.split import split
@@ -26,8 +28,18 @@ from .steps import Branches, OpenServices, Step, wire
 
 __all__ = ["BRANCHES", "EDGES", "STEPS", "build", "graph"]
 
-STEPS = tuple(
-    Step(node) for node in (scan, load, split, extract, detect_relationships, embed, write, report)
+
+STEPS = (
+    Step(scan),
+    Step(load),
+    Step(split),
+    Step(extract),
+    Step(detect_relationships),
+    Step(build_sections),
+    Step(embed),
+    Step(write),
+    Step(project, effect="the copy of the graph is behind until `clew sync` has run"),
+    Step(report),
 )
 
 EDGES = (
@@ -35,10 +47,12 @@ EDGES = (
     ("scan", "load"),
     ("split", "extract"),
     ("extract", "detect_relationships"),
+    ("detect_relationships", "build_sections"),
     # One step: a batch is embedded while the one before it is written.
-    ("detect_relationships", "embed"),
-    ("detect_relationships", "write"),
+    ("build_sections", "embed"),
+    ("build_sections", "write"),
     ("embed", "load"),
+    ("project", "report"),
     ("report", END),
 )
 
@@ -49,10 +63,10 @@ BRANCHES: Branches = {
             "documents": "split",
             "all unchanged": "load",
             "last batch": "write",
-            "done": "report",
+            "done": "project",
         },
     ),
-    "write": (routing.after_write, {"more": "load", "done": "report"}),
+    "write": (routing.after_write, {"more": "load", "done": "project"}),
 }
 # Callers hand over a plain dictionary; `scan` validates it as an `IngestionInput`.
 Ingestion = CompiledStateGraph[IngestionState, RetrievalContext, Any, IngestionOutput]

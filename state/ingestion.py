@@ -56,6 +56,9 @@ class IngestionInput(BaseModel):
     skip_malformed: bool = Field(
         False, description="Leave malformed documents out, and say so, instead of refusing."
     )
+    sections: bool | None = Field(
+        None, description="Store sections for two-tier retrieval; unset: as configured."
+    )
 
 
 class Skipped(TypedDict):
@@ -66,10 +69,11 @@ class Skipped(TypedDict):
 
 
 class Encoded(TypedDict):
-    """How many chunks of one batch were embedded, and in how long."""
+    """How many chunks of one batch were embedded, and in how long; and how many sections."""
 
     chunks: int
     ms: float
+    sections: int
 
 
 class Cursor(TypedDict):
@@ -91,10 +95,12 @@ class IngestionState(TypedDict, total=False):
     namespace: Annotated[str, EphemeralValue]
     acl: Annotated[list[str], EphemeralValue]
     skip_malformed: Annotated[bool, EphemeralValue]
+    sections: Annotated[bool | None, EphemeralValue]
 
     target: str
     default_acl: list[str]
     lenient: bool
+    sectioned: bool
     sources: list[dict[str, Any]]
     total: int
     cursor: Cursor

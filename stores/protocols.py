@@ -7,7 +7,7 @@ do not know or may not show, and return totally ordered results: best first, tie
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,27 @@ from .records import (
     NamespaceStats,
     Passage,
     PassageLink,
+    ProjectedAudience,
+    ProjectedDocument,
+    ProjectedEntity,
+    ProjectedKind,
+    ProjectedRelationship,
     ReachedEntity,
     Relationship,
+    SectionHit,
     WriteReport,
 )
+from .walk import Walk
 
-__all__ = ["ChunkStore", "DocumentStore", "EntityStore", "GraphStore", "Vector"]
+__all__ = [
+    "ChunkStore",
+    "DocumentStore",
+    "EntityStore",
+    "GraphProjection",
+    "GraphStore",
+    "SectionStore",
+    "Vector",
+]
 
 Vector = NDArray[np.float32]
 
@@ -80,17 +95,32 @@ class EntityStore(Protocol):
     """Names, and the entities they mean."""
 
     async def find_exact(self, names: Sequence[str], *, access: Access) -> list[NameMatch]:
-        """Entities whose normalised name or alias equals one of `names`."""
+        """Entities whose normalised name (score 1) or alias (score 0.95) is one of `names`.
+
+        Ordered by name asked, names before aliases, then by id. A name that is an entity's own is
+        not told again as its alias.
+        """
         ...
 
-    async def find_similar(self, names: Sequence[str], *, access: Access) -> list[NameMatch]:
-        """Entities whose name is one of `names` but for a typo a word."""
+    async def find_similar(
+        self, names: Sequence[str], *, limit: int, access: Access
+    ) -> list[NameMatch]:
+        """Up to `limit` entities a name that differ from it by at most one typo a word; score 0.85.
+
+        Word by word, in order: each equal or, when both are 4 to 64 letters, one insertion,
+        deletion, substitution or transposition of neighbours apart. The most mentioned first,
+        then by id; in the order of `names`.
+        """
         ...
 
     async def find_text(
         self, names: Sequence[str], *, limit: int, access: Access
     ) -> list[NameMatch]:
-        """Up to `limit` entities a name by full text over their names."""
+        """Up to `limit` entities a name whose own name holds all its words, in any order.
+
+        Scored 0.7 × words asked / words of the entity's name, at most 0.7. The shortest names
+        first, then the most mentioned, then by id; in the order of `names`.
+        """
         ...
 
     async def find_nearest(
@@ -115,8 +145,46 @@ class EntityStore(Protocol):
         """The entities each chunk mentions: its subjects first, then by count."""
         ...
 
+    async def near_chunks(
+        self, chunks: Sequence[int], *, limit: int, min_cosine: float, access: Access
+    ) -> list[ChunkEntity]:
+        """Up to `limit` entities a chunk whose stored embedding is near its own by `min_cosine`.
+
+        Of the chunk's namespace, whether it mentions them or not; `count` is 0. The nearest
+        first, in the order of chunk ids; ties by entity id.
+        """
+        ...
+
     async def stats(self, *, access: Access) -> list[NamespaceStats]:
         """The size of each namespace of `access` that exists."""
+        ...
+
+
+class SectionStore(Protocol):
+    """Two-tier search: sections first, then the chunks inside them."""
+
+    async def search_sections(
+        self, embedding: Vector, *, limit: int, filters: Filters, access: Access
+    ) -> list[SectionHit]:
+        """The `limit` sections nearest by cosine."""
+        ...
+
+    async def search_spans(
+        self,
+        sections: Sequence[int],
+        embedding: Vector,
+        *,
+        limit: int,
+        filters: Filters,
+        access: Access,
+    ) -> list[Hit]:
+        """The `limit` nearest chunks by cosine among those inside the sections, and those of
+        documents that have no sections.
+        """
+        ...
+
+    async def unsectioned(self, *, access: Access) -> int:
+        """Documents in the namespaces that have chunks and no sections, whoever may read them."""
         ...
 
 
@@ -124,40 +192,92 @@ class GraphStore(Protocol):
     """Relations between entities, and the mentions that tie them to chunks."""
 
     async def expand(
-        self,
-        seeds: Mapping[int, float],
-        *,
-        hops: int,
-        limit: int,
-        fanout: int,
-        type_weights: Mapping[str, float],
-        access: Access,
+        self, seeds: Mapping[int, float], *, walk: Walk, access: Access
     ) -> list[ReachedEntity]:
-        """The `limit` entities with the best path product within `hops`, the seeds first.
+        """The seeds, then the `walk.limit` best entities by path product; each group best first.
 
-        `seeds` maps entity ids to scores in (0, 1]. A path's score is its seed's score times, for
-        each relation, weight × type weight (1 when not named) and the hop decay.
+        `seeds` maps entity ids to scores in (0, 1]. A seed reached by a path worth more than its
+        own score takes that path and score, and one place of the limit. Of equal paths the one of
+        fewer hops wins, then the one over the parent of lower id. Raises `InvalidInput`.
         """
         ...
 
     async def mentions_of(
-        self, entities: Sequence[int], *, fanout: int, access: Access
+        self,
+        weights: Mapping[int, float],
+        *,
+        limit: int,
+        always: Sequence[int],
+        access: Access,
     ) -> list[Mention]:
-        """Up to `fanout` mentions of each entity: subjects first, then by count."""
+        """The mentions of the given entities in the `limit` heaviest chunks and in `always`.
+
+        A chunk weighs the sum of the weights, in (0, 1], of the given entities it mentions. A
+        store may find the heaviest chunks approximately; weights and mentions are exact.
+        Ordered by chunk, then by entity. Raises `InvalidInput`.
+        """
         ...
 
     async def relationships_among(
         self, entities: Sequence[int], *, limit: int, access: Access
     ) -> list[Relationship]:
-        """The `limit` heaviest relations with both ends among `entities`."""
+        """The `limit` heaviest relations with both ends among `entities`.
+
+        Of each relation's readable evidence the first 20 chunks by id are told.
+        """
+        ...
+
+    async def healthy(self) -> None:
+        """Return when the store answers. Raises `StoreUnavailable`, `StoreMisconfigured`."""
+        ...
+
+
+class GraphProjection(Protocol):
+    """A copy of the graph that is written from the record: every call may be repeated.
+
+    Audiences are put before the documents that name them, entities before relations and documents;
+    what names an unknown end is skipped, since a later call will bring it.
+    """
+
+    async def prepare(self) -> None:
+        """Create what the copy needs: constraints and indexes."""
+        ...
+
+    async def put_audiences(self, rows: Sequence[ProjectedAudience]) -> None:
+        """Create or overwrite."""
+        ...
+
+    async def put_entities(self, rows: Sequence[ProjectedEntity]) -> None:
+        """Create or overwrite."""
+        ...
+
+    async def put_relationships(self, rows: Sequence[ProjectedRelationship]) -> None:
+        """Create or overwrite."""
+        ...
+
+    async def put_documents(self, rows: Sequence[ProjectedDocument]) -> None:
+        """Create, or replace all mentions of each."""
+        ...
+
+    async def remove(self, kind: ProjectedKind, ids: Sequence[int]) -> None:
+        """Take out those that are there; an entity takes its relations and mentions along."""
+        ...
+
+    async def read(self, kind: ProjectedKind, *, after: int, limit: int) -> list[dict[str, Any]]:
+        """The next rows with ids above `after`, ascending, shaped as they were put."""
         ...
 
 
 class DocumentStore(Protocol):
     """Where documents are written. `access` must name exactly one namespace."""
 
-    async def hashes(self, keys: Sequence[str], *, access: Access) -> dict[str, str]:
-        """Content hashes of those documents that are stored with enrichment complete."""
+    async def hashes(
+        self, keys: Sequence[str], *, sectioned: bool = False, access: Access
+    ) -> dict[str, str]:
+        """Content hashes of those documents that are stored with enrichment complete.
+
+        `sectioned`: only of those that have sections, or nothing to make them of.
+        """
         ...
 
     async def write(self, documents: Sequence[DocumentDraft], *, access: Access) -> WriteReport:

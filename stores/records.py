@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -24,9 +24,17 @@ __all__ = [
     "Passage",
     "PassageLink",
     "PathStep",
+    "ProjectedAudience",
+    "ProjectedDocument",
+    "ProjectedEntity",
+    "ProjectedKind",
+    "ProjectedMention",
+    "ProjectedRelationship",
     "ReachedEntity",
     "Relationship",
     "RelationshipDraft",
+    "SectionDraft",
+    "SectionHit",
     "WriteReport",
 ]
 
@@ -176,6 +184,16 @@ class PassageLink(TypedDict):
     kind: Literal["titled", "titles", "shared"]
 
 
+class SectionHit(TypedDict):
+    """A section, with the chunk indexes it covers (inclusive) and its cosine in [-1, 1]."""
+
+    id: int
+    document: int
+    span_start: int
+    span_end: int
+    score: float
+
+
 class NamespaceStats(TypedDict):
     """How much a namespace holds, whoever may read it."""
 
@@ -208,6 +226,17 @@ class ChunkDraft(TypedDict):
     tokens: int
     embedding: str
     mentions: list[MentionDraft]
+
+
+class SectionDraft(TypedDict):
+    """Consecutive chunks of one document, taken together; the span's ends are inclusive."""
+
+    index: int
+    span_start: int
+    span_end: int
+    text: str
+    embedding: str
+    """As of a chunk."""
 
 
 class EntityDraft(TypedDict):
@@ -248,6 +277,8 @@ class DocumentDraft(TypedDict):
     text: str
     content_hash: str
     chunks: list[ChunkDraft]
+    sections: NotRequired[list[SectionDraft]]
+    """Left out: the document is found by its chunks alone."""
     entities: list[EntityDraft]
     relationships: list[RelationshipDraft]
     links: list[str]
@@ -260,3 +291,66 @@ class WriteReport(TypedDict):
     written: list[str]
     replaced: list[str]
     failed: dict[str, str]
+
+
+ProjectedKind = Literal["audience", "entity", "relationship", "document"]
+"""What a projection of the graph holds, in the order in which it must be put."""
+
+
+class ProjectedAudience(TypedDict):
+    """A namespace and the principals who may read what carries this id."""
+
+    id: int
+    namespace: str
+    principals: list[str]
+
+
+class ProjectedEntity(TypedDict):
+    """An entity as a copy of the graph keeps it."""
+
+    id: int
+    namespace: str
+    name: str
+    type: str
+    df: int
+
+
+class ProjectedRelationship(TypedDict):
+    """A relation as a copy of the graph keeps it; dates are ISO.
+
+    `audiences`: those of its evidence, ascending. `evidence`: the first 50 chunks by id, and
+    `evidence_audiences` the audience of each.
+    """
+
+    id: int
+    namespace: str
+    source: int
+    target: int
+    type: str
+    weight: float
+    confidence: float
+    count: int
+    first_seen: str | None
+    last_seen: str | None
+    audiences: list[int]
+    evidence: list[int]
+    evidence_audiences: list[int]
+
+
+class ProjectedMention(TypedDict):
+    """An entity in a chunk; `chunk_entities` counts all the entities the chunk mentions."""
+
+    chunk: int
+    entity: int
+    count: int
+    subject: bool
+    chunk_entities: int
+
+
+class ProjectedDocument(TypedDict):
+    """The mentions in the chunks of one document, all of one audience; by chunk, then entity."""
+
+    id: int
+    namespace: str
+    audience: int
+    mentions: list[ProjectedMention]

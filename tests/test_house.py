@@ -60,9 +60,19 @@ def test_a_node_is_one_public_async_function_in_a_file_of_its_name() -> None:
 
 def test_every_store_method_takes_access_keyword_only_and_without_default() -> None:
     [tree] = [ast.parse(p.read_text("utf-8")) for p in sources("stores") if p.stem == "protocols"]
-    methods = [node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)]
+    # A projection is written by the process alone, and whether a store answers is no secret.
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    methods = [
+        node
+        for one in classes
+        if one.name != "GraphProjection"
+        for node in one.body
+        if isinstance(node, ast.AsyncFunctionDef)
+    ]
     assert len(methods) > 10
     for method in methods:
+        if method.name == "healthy":
+            continue
         names = [argument.arg for argument in method.args.kwonlyargs]
         assert "access" in names, method.name
         assert method.args.kw_defaults[names.index("access")] is None, method.name

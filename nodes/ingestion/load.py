@@ -55,7 +55,9 @@ async def load(
     }
     drafts = [_draft(document, source, state, setup) for document, source in found]
     keys = [draft["key"] for draft in drafts]
-    stored = await documents.hashes(keys, access=access) if keys else {}
+    stored = (
+        await documents.hashes(keys, sectioned=state["sectioned"], access=access) if keys else {}
+    )
     changed = [draft for draft in drafts if stored.get(draft["key"]) != draft["content_hash"]]
     kept = {draft["key"] for draft in changed}
     runtime.stream_writer({"event": "loaded", "done": reader.done, "total": state["total"]})

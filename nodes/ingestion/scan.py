@@ -35,8 +35,8 @@ async def scan(
 ) -> IngestionUpdate:
     """Resolve what is to be read, and refuse bad input before anything is written.
 
-    Reads: the input. Writes: target, default_acl, lenient, sources, total, cursor, exhausted,
-    batch, report; empties written, replaced, unchanged, skipped, degraded, steps.
+    Reads: the input. Writes: target, default_acl, lenient, sectioned, sources, total, cursor,
+    exhausted, batch, report; empties written, replaced, unchanged, skipped, degraded, steps.
     Raises: InvalidInput.
     """
     target = state.namespace or settings.namespace
@@ -56,6 +56,7 @@ async def scan(
         "target": target,
         "default_acl": state.acl,
         "lenient": state.skip_malformed,
+        "sectioned": settings.sections if state.sections is None else state.sections,
         "sources": scanner.sources,
         "total": sum(source["documents"] for source in scanner.sources),
         "cursor": {"source": 0, "offset": 0, "line": 0},

@@ -9,6 +9,7 @@ from ...models.chat import ChatModel
 from ...state import RetrievalState, RetrievalUpdate
 from ...stores.access import Access
 from ...stores.protocols import GraphStore
+from ...stores.walk import Walk
 
 __all__ = ["expand_graph"]
 
@@ -29,10 +30,14 @@ async def expand_graph(
     context = runtime.context
     entities = await graph.expand(
         {seed["id"]: seed["score"] for seed in state["seeds"]},
-        hops=context.graph_expansion_hops,
-        limit=context.graph_entity_limit,
-        fanout=context.graph_fanout,
-        type_weights=context.relation_weights,
+        walk=Walk(
+            hops=context.graph_expansion_hops,
+            limit=context.graph_entity_limit,
+            type_weights=context.relation_weights,
+            default_weight=context.default_relation_weight,
+            date_from=context.relations_from,
+            date_to=context.relations_to,
+        ),
         access=access,
     )
     anchors = {seed["id"] for seed in state["seeds"] if seed["via"] == "anchor"}

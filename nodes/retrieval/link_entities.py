@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from langgraph.runtime import Runtime
@@ -12,6 +13,7 @@ from ...models.embeddings import Embedder
 from ...models.names import normalise
 from ...state import RetrievalState, RetrievalUpdate, SearchHit
 from ...stores.access import Access
+from ...stores.fallback import FallbackRate
 from ...stores.protocols import EntityStore
 from ...stores.records import ChunkEntity, LinkedEntity, LinkVia, NameMatch, ReachedEntity
 
@@ -32,6 +34,7 @@ async def link_entities(
     entities: EntityStore,
     embedder: Embedder,
     chat: ChatModel | None,
+    mention_fallback: FallbackRate,
     access: Access,
 ) -> RetrievalUpdate:
     """Find the entities that the question, its synonyms and the best passages name.
@@ -50,7 +53,9 @@ async def link_entities(
 
     found = await entities.find_exact(list(possible), access=access)
     unknown = _without([name for name in likely if name], found)
-    matches = _longest(found) + await _approximate(unknown, entities, embedder, access)
+    approximate = await _approximate(unknown, entities, embedder, access)
+    matches = _longest(found) + approximate
+    mention_fallback.note(len([name for name in likely if name]), len(_few(unknown, approximate)))
     seeds = _seeds(matches, possible)
     if not seeds and likely and chat is not None and context.synonyms != "off":
         return RetrievalUpdate(seeds=[], synonyms_wanted=True)
@@ -66,10 +71,10 @@ async def _approximate(
     """One rung after the other, each only for the names the rungs above left open."""
     if not names:
         return []
-    matches = await entities.find_similar(names, access=access)
+    matches = await entities.find_similar(names, limit=TEXT_LIMIT, access=access)
     still = _without(names, matches)
     matches += await entities.find_text(still, limit=TEXT_LIMIT, access=access)
-    still = [name for name in still if sum(m["query"] == name for m in matches) < ENOUGH]
+    still = _few(still, matches)
     if still:
         matches += await entities.find_nearest(
             still,
@@ -168,6 +173,13 @@ def _seeds(
         for match in best.values()
     ]
     return sorted(seeds, key=lambda seed: (-seed["score"], seed["id"]))
+
+
+def _few(names: list[str], matches: list[NameMatch]) -> list[str]:
+    """Names for which words alone found less than enough."""
+    found = Counter(match["query"] for match in matches if match["via"] != "vector")
+    typos = {match["query"] for match in matches if match["via"] == "typo"}
+    return [name for name in names if name not in typos and found[name] < ENOUGH]
 
 
 def _without(names: list[str], matches: list[NameMatch]) -> list[str]:

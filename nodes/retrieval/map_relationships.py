@@ -11,6 +11,7 @@ from ...models.names import normalise
 from ...models.spans import name_spans
 from ...state import MapEdge, RetrievalState, RetrievalUpdate
 from ...stores.access import Access
+from ...stores.fallback import FallbackRate
 from ...stores.protocols import EntityStore, GraphStore
 from ...stores.records import Passage
 
@@ -20,8 +21,10 @@ EDGES = 40
 ENTITIES = 60
 RELATIONS = 400
 MIN_ENTITIES = 3
-"""A passage with fewer mentions is read again for names the ingestion did not tie to it."""
+"""A passage with fewer mentions is read again for names the ingestion did not tie to it; when that
+does not help, the entities nearest in meaning stand in."""
 TEXT_LIMIT = 5
+NEAR_LIMIT = 3
 
 
 async def map_relationships(
@@ -30,6 +33,7 @@ async def map_relationships(
     *,
     entities: EntityStore,
     graph: GraphStore,
+    passage_fallback: FallbackRate,
     access: Access,
 ) -> RetrievalUpdate:
     """Collect the relations among the entities of the passages that will be returned.
@@ -52,6 +56,13 @@ async def map_relationships(
     for match in await entities.find_text(list(likely), limit=TEXT_LIMIT, access=access):
         names.setdefault(match["entity"]["id"], match["entity"]["name"])
         where[match["entity"]["id"]] |= likely[match["query"]]
+    poor = _poor(list(rank), where)
+    passage_fallback.note(len(rank), len(poor))
+    for entity in await entities.near_chunks(
+        poor, limit=NEAR_LIMIT, min_cosine=runtime.context.passage_min_cosine, access=access
+    ):
+        names.setdefault(entity["id"], entity["name"])
+        where[entity["id"]].add(entity["chunk"])
     best = sorted(names, key=lambda e: (subjects.get(e, 10**6), -len(where[e]), e))[:ENTITIES]
     relations = await graph.relationships_among(best, limit=RELATIONS, access=access)
     relations.sort(
@@ -73,6 +84,12 @@ async def map_relationships(
         for r in relations[:EDGES]
     ]
     return RetrievalUpdate(relationships=edges)
+
+
+def _poor(passages: list[int], where: dict[int, set[int]]) -> list[int]:
+    """Passages of which too few entities are known."""
+    held = Counter(passage for found in where.values() for passage in found)
+    return [passage for passage in passages if held[passage] < MIN_ENTITIES]
 
 
 def _names(passages: list[Passage]) -> dict[str, set[int]]:

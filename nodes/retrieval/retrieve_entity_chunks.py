@@ -35,29 +35,19 @@ async def retrieve_entity_chunks(
     """
     context = runtime.context
     entities = {entity["id"]: entity for entity in state["entities"]}
-    mentions = await graph.mentions_of(
-        list(entities), fanout=context.entity_passages, access=access
-    )
     named = [seed for seed in state["seeds"] if seed["via"] != "anchor"]
     passage_seeds = {hit["id"]: hit["rrf"] for hit in state["hits"][: context.anchor_passages]}
-    mentions = _heaviest(mentions, entities, set(passage_seeds), context.entity_passages)
+    mentions = await graph.mentions_of(
+        {id_: 1 / max(entity["df"], 1) for id_, entity in entities.items()},
+        limit=context.entity_passages,
+        always=list(passage_seeds),
+        access=access,
+    )
     scores = await asyncio.to_thread(
         _score, context.entity_order, mentions, entities, named, passage_seeds
     )
     passages = _passages(mentions, entities, {seed["id"] for seed in named}, scores)
     return RetrievalUpdate(entity_passages=passages)
-
-
-def _heaviest(
-    mentions: list[Mention], entities: dict[int, ReachedEntity], always: set[int], limit: int
-) -> list[Mention]:
-    """Mentions in the `limit` passages with the rarest entities, and in those given."""
-    weight: dict[int, float] = defaultdict(float)
-    for mention in mentions:
-        weight[mention["chunk"]] += 1.0 / max(entities[mention["entity"]]["df"], 1)
-    best = sorted(weight, key=lambda chunk: (-weight[chunk], chunk))[:limit]
-    kept = always.union(best)
-    return [mention for mention in mentions if mention["chunk"] in kept]
 
 
 def _score(

@@ -11,8 +11,8 @@ from ...models.embeddings import Embedder
 from ...ranking.fusion import reciprocal_rank
 from ...state import RetrievalState, RetrievalUpdate, SearchHit
 from ...stores.access import Access
-from ...stores.protocols import ChunkStore
-from ...stores.records import Hit
+from ...stores.protocols import ChunkStore, SectionStore, Vector
+from ...stores.records import Filters, Hit
 
 __all__ = ["search_passages"]
 
@@ -22,21 +22,51 @@ async def search_passages(
     runtime: Runtime[RetrievalContext],
     *,
     chunks: ChunkStore,
+    sections: SectionStore,
     embedder: Embedder,
     access: Access,
 ) -> RetrievalUpdate:
-    """Search by vector and by BM25 at once, and fuse the two rankings.
+    """Search by vector, in one tier or two, and by BM25 at once, and fuse the two rankings.
 
     Reads: request. Writes: hits, best first. Raises: StoreUnavailable, StoreTimeout.
     """
     request, context = state["request"], runtime.context
     embedding = await embedder.embed_question(request["question"])
     limit, filters = context.search_candidates, request["filters"]
+    if context.two_tier:
+        by_vector = _two_tier(chunks, sections, embedding, context, filters, access)
+    else:
+        by_vector = chunks.search_vector(embedding, limit=limit, filters=filters, access=access)
     dense, bm25 = await asyncio.gather(
-        chunks.search_vector(embedding, limit=limit, filters=filters, access=access),
+        by_vector,
         chunks.search_text(request["question"], limit=limit, filters=filters, access=access),
     )
     return RetrievalUpdate(hits=_fuse(dense, bm25, context.rrf_k))
+
+
+async def _two_tier(
+    chunks: ChunkStore,
+    sections: SectionStore,
+    embedding: Vector,
+    context: RetrievalContext,
+    filters: Filters,
+    access: Access,
+) -> list[Hit]:
+    """The nearest passages of the nearest sections and of documents that have none."""
+    limit = context.search_candidates
+    found = await sections.search_sections(
+        embedding, limit=context.node_top_k, filters=filters, access=access
+    )
+    if not found:
+        # No section is meant, so every chunk that is meant belongs to a document without any.
+        return await chunks.search_vector(embedding, limit=limit, filters=filters, access=access)
+    return await sections.search_spans(
+        [section["id"] for section in found],
+        embedding,
+        limit=limit,
+        filters=filters,
+        access=access,
+    )
 
 
 def _fuse(dense: list[Hit], bm25: list[Hit], k: int) -> list[SearchHit]:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, LiteralString, cast
 
 from ..access import Access
-from ..errors import InvalidInput
 from ..protocols import Vector
 from ..records import ChunkScores, Filters, Hit, Passage, PassageLink
-from . import queries
+from . import search_queries as queries
 from .database import Database
-from .queries import access_params, filter_params
+from .queries import access_params, filter_params, halfvec, storable
 
-__all__ = ["PostgresChunkStore", "halfvec"]
+__all__ = ["PostgresChunkStore"]
+
+EXACT_BELOW = 20_000
+"""Chunks that are compared one by one; an index over more would lose rows to a narrow filter."""
+LEADING_TERMS = 12
+"""Rarest terms of the question whose postings make candidates."""
+POSTING_DEPTH = 400
+"""Heaviest postings of a term that make candidates; a rarer term's postings are all read."""
+FEWEST = 100
+"""Hits for which candidates are sought, when fewer are wanted."""
+TEXT_CANDIDATES = 4
+"""Chunks that are scored over all terms, for each that is wanted."""
 
 
 class PostgresChunkStore:
@@ -25,27 +35,41 @@ class PostgresChunkStore:
     async def search_vector(
         self, embedding: Vector, *, limit: int, filters: Filters, access: Access
     ) -> list[Hit]:
-        """The `limit` chunks nearest by cosine; scores in [-1, 1]."""
-        rows = await self._database.fetch(
-            queries.SEARCH_VECTOR,
-            {
-                "embedding": halfvec(embedding),
-                "limit": limit,
-                **filter_params(filters),
-                **access_params(access),
-            },
+        """The `limit` chunks nearest by cosine; scores in [-1, 1].
+
+        Exact when the caller and the filters leave at most `EXACT_BELOW` chunks; by the index
+        otherwise, which goes on searching until it has found enough of them.
+        """
+        params = {
+            "embedding": halfvec(embedding),
+            "limit": limit,
+            "most": EXACT_BELOW + 1,
+            **filter_params(filters),
+            **access_params(access),
+        }
+        few = await self._count(queries.COUNT_READABLE, params) <= EXACT_BELOW or (
+            any(filters.values())
+            and await self._count(queries.COUNT_FILTERED, params) <= EXACT_BELOW
         )
-        return cast("list[Hit]", rows)
+        query = queries.SEARCH_VECTOR_EXACT if few else queries.SEARCH_VECTOR
+        return cast("list[Hit]", await self._database.fetch(query, params))
 
     async def search_text(
         self, question: str, *, limit: int, filters: Filters, access: Access
     ) -> list[Hit]:
-        """The `limit` chunks best by BM25 (k1 = 1.2, b = 0.75); scores above 0."""
+        """The `limit` chunks best by BM25 (k1 = 1.2, b = 0.75); scores above 0.
+
+        Scores are exact; which chunks are scored is not quite, when every term of the question
+        stands in more than `POSTING_DEPTH` chunks.
+        """
         rows = await self._database.fetch(
-            queries.SEARCH_TEXT,
+            queries.SEARCH_TEXT_FILTERED if any(filters.values()) else queries.SEARCH_TEXT,
             {
                 "question": storable(question),
                 "limit": limit,
+                "leading": LEADING_TERMS,
+                "depth": max(POSTING_DEPTH, limit),
+                "candidates": TEXT_CANDIDATES * max(limit, FEWEST),
                 **filter_params(filters),
                 **access_params(access),
             },
@@ -106,14 +130,7 @@ class PostgresChunkStore:
         )
         return cast("list[PassageLink]", rows)
 
-
-def halfvec(vector: Vector) -> str:
-    """A vector as pgvector reads it."""
-    return "[" + ",".join(map(repr, vector.tolist())) + "]"
-
-
-def storable(text: str) -> str:
-    """Refuse what PostgreSQL's text cannot hold."""
-    if "\x00" in text:
-        raise InvalidInput("The text contains a null byte; remove it.")
-    return text
+    async def _count(self, query: LiteralString, params: dict[str, Any]) -> int:
+        (row,) = await self._database.fetch(query, params)
+        count: int = row["chunks"]
+        return count

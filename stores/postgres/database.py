@@ -50,13 +50,20 @@ class Database:
             "hnsw.ef_search": str(ef_search),
             "hnsw.iterative_scan": "relaxed_order",
             "jit": "off",
+            # Planning a hop takes longer than walking it, and its plan does not depend on values.
+            "plan_cache_mode": "force_generic_plan",
         }
         self._revive = revive
         self._opening = asyncio.Lock()
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             dsn,
             connection_class=AsyncConnection[DictRow],
-            kwargs={"row_factory": dict_row, "autocommit": True, "application_name": "clew"},
+            kwargs={
+                "row_factory": dict_row,
+                "autocommit": True,
+                "application_name": "clew",
+                "prepare_threshold": 1,
+            },
             min_size=1,
             max_size=pool_size,
             timeout=pool_timeout,

@@ -2,50 +2,54 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from ..access import Access
 from ..errors import InvalidInput
+from ..prepared import Prepared, Preparer
 from ..records import DocumentDraft, WriteReport
 from . import writes
-from .chunks import halfvec, storable
 from .database import Connection, Database
 from .entities import LONGEST_TYPO, deletes
+from .queries import halfvec
 
 __all__ = ["PostgresDocumentStore"]
 
-Unpack = Callable[[str], Any]
+# What a draft and its row call the same.
+CHUNK = ("index", "start", "header", "text", "tokens")
+SECTION = ("index", "span_start", "span_end", "text")
+ENTITY = ("name", "method", "confidence", "properties")
 
 HASHES = """
     select key, content_hash from documents
      where namespace = any(%(namespaces)s) and key = any(%(keys)s) and enrichment = 'complete'
+       and (not %(sectioned)s or sections > 0 or total_chunks = 0)
 """
 
 
 class PostgresDocumentStore:
-    """A `DocumentStore` on one database; `normalise` and `unpack` are the drafts' maker's."""
+    """A `DocumentStore` on one database."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        language: str,
-        normalise: Callable[[str], str],
-        unpack: Unpack,
-    ) -> None:
+    def __init__(self, database: Database, *, language: str, preparer: Preparer) -> None:
         self._database = database
         self._language = language
-        self._normalise = normalise
-        self._unpack = unpack
+        self._preparer = preparer
 
-    async def hashes(self, keys: Sequence[str], *, access: Access) -> dict[str, str]:
+    async def hashes(
+        self, keys: Sequence[str], *, sectioned: bool = False, access: Access
+    ) -> dict[str, str]:
         """Content hashes of those documents that are stored with enrichment complete."""
         rows = await self._database.fetch(
-            HASHES, {"keys": list(keys), "namespaces": list(access.namespaces)}
+            HASHES,
+            {
+                "keys": list(keys),
+                "sectioned": sectioned,
+                "namespaces": list(access.namespaces),
+            },
         )
         return {row["key"]: row["content_hash"] for row in rows}
 
@@ -84,7 +88,8 @@ class PostgresDocumentStore:
         return await self._database.transact(take_out)
 
     async def _write_one(self, document: DocumentDraft, namespace: str) -> bool:
-        params = self._params(document, namespace)
+        # Checking and joining a long document would hold up everybody on the loop.
+        params = await asyncio.to_thread(self._prepared, document, namespace)
 
         async def put(connection: Connection) -> bool:
             await connection.execute(writes.ENSURE_NAMESPACE, params)
@@ -99,124 +104,101 @@ class PostgresDocumentStore:
 
         return await self._database.transact(put)
 
-    def _params(self, document: DocumentDraft, namespace: str) -> dict[str, Any]:
-        storable(document["text"])
-        norm = self._normalise
-        entities = {(norm(e["name"]), e["type"]): e for e in document["entities"]}
-        mentions = {
-            (chunk["index"], norm(m["name"]), m["type"]): m
-            for chunk in document["chunks"]
-            for m in chunk["mentions"]
-            if (norm(m["name"]), m["type"]) in entities
-        }
-        frequency = Counter((name, kind) for _, name, kind in mentions)
-        # What no chunk mentions would have no access list, and nothing would ever take it out.
-        entities = {end: draft for end, draft in entities.items() if end in frequency}
-        return {
-            "namespace": namespace,
-            "language": self._language,
-            "key": storable(document["key"]),
-            "title": storable(document["title"]),
-            "source": storable(document["source"]),
-            "category": document["category"],
-            "date": document["date"],
-            "metadata": Jsonb(document["metadata"]),
-            "acl": sorted(set(document["acl"])),
-            "content_hash": document["content_hash"],
-            "total_chunks": len(document["chunks"]),
-            "chunks": Jsonb(
-                [
-                    {
-                        **{
-                            key: chunk[key]
-                            for key in ("index", "start", "header", "text", "tokens")
-                        },
-                        "embedding": halfvec(self._unpack(chunk["embedding"])),
-                    }
-                    for chunk in document["chunks"]
-                ]
-            ),
-            "entities": Jsonb(
-                [
-                    {
-                        **{
-                            key: draft[key]
-                            for key in ("name", "method", "confidence", "properties")
-                        },
-                        "norm": name,
-                        "type": kind,
-                        "df": frequency[name, kind],
-                        "embedding": self._vector(draft["embedding"]),
-                    }
-                    for (name, kind), draft in entities.items()
-                ]
-            ),
-            "words": Jsonb(
-                [
-                    {"word": word, "deletes": deletes(word)}
-                    for word in sorted({word for name, _ in entities for word in name.split()})
-                    if len(word) <= LONGEST_TYPO and any(map(str.isalnum, word))
-                ]
-            ),
-            "aliases": Jsonb(
-                [
-                    {"alias": norm(alias), "norm": name, "type": kind}
-                    for (name, kind), draft in entities.items()
-                    for alias in draft["aliases"]
-                    if norm(alias) not in ("", name)
-                ]
-            ),
-            "mentions": Jsonb(
-                [
-                    {
-                        "index": index,
-                        "norm": name,
-                        "type": kind,
-                        "offsets": mention["offsets"],
-                        "subject": mention["subject"],
-                    }
-                    for (index, name, kind), mention in mentions.items()
-                ]
-            ),
-            "relationships": Jsonb(
-                [
-                    row
-                    for row in _merged(document, norm)
-                    if (row["source_norm"], row["source_type"]) in entities
-                    and (row["target_norm"], row["target_type"]) in entities
-                ]
-            ),
-        }
-
-    def _vector(self, packed: str) -> str | None:
-        return halfvec(self._unpack(packed)) if packed else None
+    def _prepared(self, document: DocumentDraft, namespace: str) -> dict[str, Any]:
+        return _params(self._preparer.prepare(document), namespace, self._language)
 
 
-def _merged(document: DocumentDraft, norm: Callable[[str], str]) -> list[dict[str, Any]]:
-    """One row a relation, since names that differ only in writing are one entity."""
-    rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    for draft in document["relationships"]:
-        (source, source_type), (target, target_type) = draft["source"], draft["target"]
-        key = (norm(source), source_type, norm(target), target_type, draft["type"])
-        if key[:2] == key[2:4]:
-            continue
-        row = rows.setdefault(
-            key,
-            {
-                **dict(
-                    zip(
-                        ("source_norm", "source_type", "target_norm", "target_type", "type"),
-                        key,
-                        strict=True,
-                    )
-                ),
-                "confidence": draft["confidence"],
-                "evidence": [],
-            },
-        )
-        row["confidence"] = max(row["confidence"], draft["confidence"])
-        row["evidence"] = sorted({*row["evidence"], *draft["evidence"]})
-    return list(rows.values())
+def _some(row: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: row[key] for key in keys}
+
+
+def _params(document: Prepared, namespace: str, language: str) -> dict[str, Any]:
+    draft = document.draft
+    frequency = document.frequency
+    return {
+        "namespace": namespace,
+        "language": language,
+        "key": draft["key"],
+        "title": draft["title"],
+        "source": draft["source"],
+        "category": draft["category"],
+        "date": draft["date"],
+        "metadata": Jsonb(draft["metadata"]),
+        "acl": sorted(set(draft["acl"])),
+        "readers": document.readers,
+        "content_hash": draft["content_hash"],
+        "total_chunks": len(draft["chunks"]),
+        "total_sections": len(document.sections),
+        "chunks": Jsonb(
+            [
+                {
+                    **_some(chunk, CHUNK),
+                    "embedding": halfvec(vector),
+                }
+                for chunk, vector in zip(draft["chunks"], document.vectors, strict=True)
+            ]
+        ),
+        "sections": Jsonb(
+            [
+                {**_some(section, SECTION), "embedding": halfvec(vector)}
+                for section, vector in zip(document.sections, document.section_vectors, strict=True)
+            ]
+        ),
+        "entities": Jsonb(
+            [
+                {
+                    **_some(entity, ENTITY),
+                    "norm": name,
+                    "type": kind,
+                    "df": frequency[name, kind],
+                    "embedding": halfvec(document.entity_vectors[name, kind])
+                    if (name, kind) in document.entity_vectors
+                    else None,
+                }
+                for (name, kind), entity in document.entities.items()
+            ]
+        ),
+        "words": Jsonb(
+            [
+                {"word": word, "deletes": deletes(word)}
+                for word in sorted({word for name, _ in document.entities for word in name.split()})
+                if len(word) <= LONGEST_TYPO and any(map(str.isalnum, word))
+            ]
+        ),
+        "aliases": Jsonb(
+            [
+                {"alias": alias, "norm": name, "type": kind}
+                for (name, kind), alias in document.aliases
+            ]
+        ),
+        "mentions": Jsonb(
+            [
+                {
+                    "index": mention.chunk,
+                    "norm": mention.entity[0],
+                    "type": mention.entity[1],
+                    "count": mention.count,
+                    "offsets": mention.offsets,
+                    "subject": mention.subject,
+                }
+                for mention in document.mentions
+            ]
+        ),
+        "relationships": Jsonb(
+            [
+                {
+                    "source_norm": relation.source[0],
+                    "source_type": relation.source[1],
+                    "target_norm": relation.target[0],
+                    "target_type": relation.target[1],
+                    "type": relation.type,
+                    "places": list(relation.evidence),
+                    "confidences": list(relation.evidence.values()),
+                }
+                for relation in document.relationships
+            ]
+        ),
+    }
 
 
 def _one(access: Access) -> str:

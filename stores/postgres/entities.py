@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from itertools import islice, product
+from typing import Any, Literal, LiteralString, cast
 
-from psycopg.types.json import Json
-from rapidfuzz.distance import DamerauLevenshtein
+from psycopg.types.json import Json, Jsonb
+from rapidfuzz.distance import OSA
 
 from ..access import Access
 from ..protocols import Vector
 from ..records import ChunkEntity, Entity, Hit, LinkVia, NameMatch, NamespaceStats
-from . import queries
-from .chunks import halfvec
+from . import lookup_queries as queries
+from .chunks import EXACT_BELOW
 from .database import Database
-from .queries import access_params
+from .queries import access_params, halfvec
 
 __all__ = ["LONGEST_TYPO", "PostgresEntityStore", "deletes"]
 
@@ -23,8 +23,8 @@ SHORTEST_TYPO = 4
 """Letters. In a shorter word one changed letter makes another word, not a typo."""
 LONGEST_TYPO = 64
 """Letters. The forms of a word grow with the square of its length."""
-LONGEST_WORD = 500
-"""Letters. Full text takes no word of more than 2046 bytes, four of which may be one letter."""
+MOST_SPELLINGS = 1024
+"""Tried of one name of several words, each of which may be several known ones."""
 
 TYPO_SCORE = 0.85
 TEXT_SCORE = 0.7
@@ -48,51 +48,29 @@ class PostgresEntityStore:
             for row in rows
         ]
 
-    async def find_similar(self, names: Sequence[str], *, access: Access) -> list[NameMatch]:
-        """Entities whose name is one of `names` but for a typo a word."""
+    async def find_similar(
+        self, names: Sequence[str], *, limit: int, access: Access
+    ) -> list[NameMatch]:
+        """Up to `limit` entities a name that differ from it by at most one typo a word."""
         words = sorted({word for name in names for word in name.split() if _typable(word)})
-        if not words:
-            return []
-        rows = await self._database.fetch(
-            queries.FIND_WORDS,
-            {
-                "words": words,
-                "deletes": Json({word: " ".join(deletes(word)) for word in words}),
-                **access_params(access),
-            },
-        )
-        known = {
-            row["word"]: [w for w in row["known"] if _one_typo(row["word"], w)] for row in rows
+        known = await self._known(words, access)
+        asked = {
+            place: spellings
+            for place, name in enumerate(names)
+            if (spellings := _spellings(name, known))
         }
-        queried = []
-        for name in names:
-            choices = [
-                known.get(word, []) if _typable(word) else [word] if _storable(word) else []
-                for word in name.split()
-            ]
-            if choices and all(choices):
-                groups = (" | ".join(map(_lexeme, choice)) for choice in choices)
-                queried.append((name, " & ".join(f"({group})" for group in groups)))
-        rows = await self._by_text([query for _, query in queried], limit=5, access=access)
-        return [
-            _match(queried[row["place"] - 1][0], row, "typo", TYPO_SCORE)
-            for row in rows
-            if len(row["norm"].split()) == len(queried[row["place"] - 1][0].split())
-        ]
+        return await self._by_name(
+            queries.FIND_SPELLINGS, "spellings", asked, names, "typo", limit=limit, access=access
+        )
 
     async def find_text(
         self, names: Sequence[str], *, limit: int, access: Access
     ) -> list[NameMatch]:
-        """Up to `limit` entities a name whose own name holds all its words, the tightest first."""
-        asked = [name for name in names if _words(name)]
-        rows = await self._by_text(
-            [" & ".join(_words(name)) for name in asked], limit=limit, access=access
+        """Up to `limit` entities a name whose own name holds all its words, in any order."""
+        asked = {place: words for place, name in enumerate(names) if (words := name.split())}
+        return await self._by_name(
+            queries.FIND_ALL_WORDS, "words", asked, names, "text", limit=limit, access=access
         )
-        return [
-            _match(name, row, "text", TEXT_SCORE * len(_words(name)) / len(row["norm"].split()))
-            for row in rows
-            for name in [asked[row["place"] - 1]]
-        ]
 
     async def find_nearest(
         self,
@@ -106,8 +84,9 @@ class PostgresEntityStore:
         """Up to `limit` entities a name (row of `embeddings`) by cosine, the score."""
         if not names:
             return []
+        few = await self._few(access)
         rows = await self._database.fetch(
-            queries.FIND_NEAREST,
+            queries.FIND_NEAREST_EXACT if few else queries.FIND_NEAREST,
             {
                 "embeddings": [halfvec(row) for row in embeddings],
                 "limit": limit,
@@ -140,20 +119,80 @@ class PostgresEntityStore:
         )
         return cast("list[ChunkEntity]", rows)
 
+    async def near_chunks(
+        self, chunks: Sequence[int], *, limit: int, min_cosine: float, access: Access
+    ) -> list[ChunkEntity]:
+        """Up to `limit` entities a chunk by cosine of both stored embeddings."""
+        if not chunks:
+            return []
+        rows = await self._database.fetch(
+            queries.NEAR_CHUNKS_EXACT if await self._few(access) else queries.NEAR_CHUNKS,
+            {
+                "ids": list(chunks),
+                "limit": limit,
+                "min_cosine": min_cosine,
+                **access_params(access),
+            },
+        )
+        return cast("list[ChunkEntity]", rows)
+
     async def stats(self, *, access: Access) -> list[NamespaceStats]:
         """The size of each namespace of `access` that exists."""
         rows = await self._database.fetch(queries.STATS, access_params(access))
         return cast("list[NamespaceStats]", rows)
 
-    async def _by_text(
-        self, tsqueries: Sequence[str], *, limit: int, access: Access
-    ) -> list[dict[str, Any]]:
-        if not tsqueries:
-            return []
-        return await self._database.fetch(
-            queries.FIND_ALL_WORDS,
-            {"queries": list(tsqueries), "limit": limit, **access_params(access)},
+    async def _known(self, words: Sequence[str], access: Access) -> dict[str, list[str]]:
+        """The words of entity names that each of these may be a misspelling of."""
+        if not words:
+            return {}
+        rows = await self._database.fetch(
+            queries.FIND_WORDS,
+            {
+                "words": list(words),
+                "deletes": Json({word: " ".join(deletes(word)) for word in words}),
+                **access_params(access),
+            },
         )
+        return {row["word"]: [w for w in row["known"] if _one_typo(row["word"], w)] for row in rows}
+
+    async def _few(self, access: Access) -> bool:
+        """Whether reading all entities is as fast as the vectors' index, and surer."""
+        (held,) = await self._database.fetch(queries.COUNT_ENTITIES, access_params(access))
+        return bool(held["entities"] <= EXACT_BELOW)
+
+    async def _by_name(
+        self,
+        query: LiteralString,
+        param: str,
+        asked: Mapping[int, Sequence[str]],
+        names: Sequence[str],
+        via: Literal["typo", "text"],
+        *,
+        limit: int,
+        access: Access,
+    ) -> list[NameMatch]:
+        if not asked:
+            return []
+        rows = await self._database.fetch(
+            query,
+            {
+                "places": list(asked),
+                param: [Jsonb(list(words)) for words in asked.values()],
+                "limit": limit,
+                **access_params(access),
+            },
+        )
+        return [
+            _match(
+                names[row["place"]],
+                row,
+                via,
+                TYPO_SCORE
+                if via == "typo"
+                else TEXT_SCORE * min(1.0, len(names[row["place"]].split()) / row["length"]),
+            )
+            for row in rows
+        ]
 
 
 def deletes(word: str) -> list[str]:
@@ -165,22 +204,17 @@ def _typable(word: str) -> bool:
     return SHORTEST_TYPO <= len(word) <= LONGEST_TYPO and word.isalpha()
 
 
-def _storable(word: str) -> bool:
-    return len(word) <= LONGEST_WORD
-
-
 def _one_typo(word: str, known: str) -> bool:
-    return DamerauLevenshtein.distance(word, known, score_cutoff=1) <= 1
+    return _typable(known) and OSA.distance(word, known, score_cutoff=1) <= 1
 
 
-def _words(name: str) -> list[str]:
-    """Words as a tsquery takes them without quoting."""
-    return [word for word in name.split() if re.fullmatch(r"\w+", word) and _storable(word)]
-
-
-def _lexeme(word: str) -> str:
-    """Any word as a tsquery takes it."""
-    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
+def _spellings(name: str, known: Mapping[str, Sequence[str]]) -> list[str]:
+    """The names that `name` may mean, each word as it stands or one typo apart."""
+    choices = [
+        list(dict.fromkeys([word, *known.get(word, [])])) if _typable(word) else [word]
+        for word in name.split()
+    ]
+    return [" ".join(words) for words in islice(product(*choices), MOST_SPELLINGS)]
 
 
 def _match(query: str, row: dict[str, Any], via: LinkVia, score: float) -> NameMatch:

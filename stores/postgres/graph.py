@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from psycopg.types.json import Json
-
 from ..access import Access
 from ..records import Mention, PathStep, ReachedEntity, Relationship
-from . import queries
+from ..walk import HOP_FACTORS, Walk, check_weights
+from . import graph_queries as queries
 from .database import Database
 from .queries import access_params
 
-__all__ = ["HOP_FACTORS", "PostgresGraphStore"]
+__all__ = ["PostgresGraphStore"]
 
-HOP_FACTORS = (1.0, 1.0, 0.6, 0.3)
-"""What a path of 0, 1, 2, 3 relations is worth, before its weights."""
+MENTION_DEPTH = 200
+"""Best mentions of an entity that make candidates; a rarer entity's mentions are all read."""
+FEWEST = 100
+"""Chunks for which candidates are sought, when fewer are wanted."""
+MENTIONS_DRAWN = 15
+"""Mentions that make candidates, for each chunk that is wanted."""
+MENTION_CANDIDATES = 4
+"""Chunks whose weight is added up in full, for each that is wanted."""
 
 
 class PostgresGraphStore:
@@ -26,16 +31,9 @@ class PostgresGraphStore:
         self._database = database
 
     async def expand(
-        self,
-        seeds: Mapping[int, float],
-        *,
-        hops: int,
-        limit: int,
-        fanout: int,
-        type_weights: Mapping[str, float],
-        access: Access,
+        self, seeds: Mapping[int, float], *, walk: Walk, access: Access
     ) -> list[ReachedEntity]:
-        """The seeds, then the `limit` entities with the best path product within `hops`.
+        """The seeds, then the `walk.limit` best entities by path product; each group best first.
 
         After each hop only the `limit` best can still matter, and the weakest of them bounds from
         below the weight a further relation must have to improve on it: weights and hop factors are
@@ -43,46 +41,43 @@ class PostgresGraphStore:
         """
         if not seeds:
             return []
+        check_weights(seeds, "score")
         roots = await self._read(seeds, access=access)
         reached: dict[int, ReachedEntity] = {}
         frontier = roots
-        for hop in range(1, hops + 1):
+        for hop in range(1, walk.hops + 1):
             if not frontier:
                 break
-            rows = await self._database.fetch(
-                queries.EXPAND,
-                {
-                    "ids": list(frontier),
-                    "scores": [entity["score"] for entity in frontier.values()],
-                    "seeds": list(roots),
-                    "worth": [entity["score"] for entity in roots.values()],
-                    "ratio": HOP_FACTORS[hop] / HOP_FACTORS[hop - 1],
-                    "floor": _weakest(reached, limit),
-                    "factors": Json(dict(type_weights)),
-                    "fanout": fanout,
-                    "limit": limit,
-                    **access_params(access),
-                },
-            )
+            rows = await self._step(frontier, roots, reached, hop, walk, access)
             frontier = {row["id"]: _arrive(row, frontier[row["parent"]], hop) for row in rows}
             for entity in frontier.values():
                 known = reached.get(entity["id"])
                 if known is None or entity["score"] > known["score"]:
                     reached[entity["id"]] = entity
-        best = {entity["id"]: entity for entity in _ordered(reached)[:limit]}
+        best = {entity["id"]: entity for entity in _ordered(reached)[: walk.limit]}
         # A weak seed that a strong one leads to is better explained by the path.
         kept = {id_: best.pop(id_, entity) for id_, entity in roots.items()}
         return [*_ordered(kept), *_ordered(best)]
 
     async def mentions_of(
-        self, entities: Sequence[int], *, fanout: int, access: Access
+        self, weights: Mapping[int, float], *, limit: int, always: Sequence[int], access: Access
     ) -> list[Mention]:
-        """Up to `fanout` mentions of each entity: subjects first, then by count."""
-        if not entities:
+        """The mentions of the given entities in the `limit` heaviest chunks and in `always`."""
+        if not weights:
             return []
+        check_weights(weights, "weight")
         rows = await self._database.fetch(
             queries.MENTIONS_OF,
-            {"ids": list(entities), "fanout": fanout, **access_params(access)},
+            {
+                "ids": list(weights),
+                "weights": list(weights.values()),
+                "limit": limit,
+                "always": list(always),
+                "depth": max(MENTION_DEPTH, limit),
+                "drawn": MENTIONS_DRAWN * max(limit, FEWEST),
+                "candidates": MENTION_CANDIDATES * max(limit, FEWEST),
+                **access_params(access),
+            },
         )
         return cast("list[Mention]", rows)
 
@@ -97,6 +92,10 @@ class PostgresGraphStore:
             {"ids": list(entities), "limit": limit, **access_params(access)},
         )
         return cast("list[Relationship]", rows)
+
+    async def healthy(self) -> None:
+        """Return when the database answers."""
+        await self._database.fetch("select 1", {})
 
     async def _read(
         self, seeds: Mapping[int, float], *, access: Access
@@ -118,16 +117,80 @@ class PostgresGraphStore:
             for row in rows
         }
 
+    async def _step(
+        self,
+        frontier: Mapping[int, ReachedEntity],
+        roots: Mapping[int, ReachedEntity],
+        reached: Mapping[int, ReachedEntity],
+        hop: int,
+        walk: Walk,
+        access: Access,
+    ) -> list[dict[str, Any]]:
+        """The entities one relation beyond the frontier that the result may still need.
+
+        Two entities may share several relations, and seeds need no place, so that the `limit`
+        heaviest relations of a node can be fewer than `limit` entities. When what was left unread
+        might have a place, more is read.
+        """
+        named = {kind: factor for kind, factor in walk.type_weights.items() if factor > 0}
+        others = walk.default_weight > 0
+        if not named and not others:
+            return []
+        query = queries.expand_query(
+            named=bool(named),
+            others=others,
+            dated=walk.date_from is not None or walk.date_to is not None,
+        )
+        fanout = walk.limit
+        while True:
+            rows = await self._database.fetch(
+                query,
+                {
+                    "ids": list(frontier),
+                    "scores": [entity["score"] for entity in frontier.values()],
+                    "seeds": list(roots),
+                    "worth": [entity["score"] for entity in roots.values()],
+                    "ratio": HOP_FACTORS[hop] / HOP_FACTORS[hop - 1],
+                    "floor": _weakest(reached.values(), walk.limit)[0],
+                    "types": list(named),
+                    "factors": list(named.values()),
+                    "closed": list(walk.type_weights),
+                    "default": walk.default_weight,
+                    "date_from": walk.date_from,
+                    "date_to": walk.date_to,
+                    "fanout": fanout,
+                    "limit": walk.limit,
+                    **access_params(access),
+                },
+            )
+            found = [row for row in rows if row["id"] is not None]
+            if rows[0]["cut_score"] is None:
+                return found
+            score, id_ = _weakest(_merged(reached, found), walk.limit)
+            if (-rows[0]["cut_score"], rows[0]["cut_id"]) >= (-score, id_):
+                return found
+            fanout *= 4
+
 
 def _ordered(entities: Mapping[int, ReachedEntity]) -> list[ReachedEntity]:
     return sorted(entities.values(), key=lambda entity: (-entity["score"], entity["id"]))
 
 
-def _weakest(reached: Mapping[int, ReachedEntity], limit: int) -> float:
-    """The score a newcomer must reach to be among the best `limit`; 0 while there is room."""
-    if len(reached) < limit:
-        return 0.0
-    return _ordered(reached)[limit - 1]["score"]
+def _merged(
+    reached: Mapping[int, ReachedEntity], rows: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """What is known so far with what a hop brought, each at its best."""
+    best: dict[int, Mapping[str, Any]] = dict(reached)
+    for row in rows:
+        if row["id"] not in best or row["score"] > best[row["id"]]["score"]:
+            best[row["id"]] = row
+    return list(best.values())
+
+
+def _weakest(entities: Any, limit: int) -> tuple[float, int]:
+    """Score and id of the last of the best `limit`; (0, 0) while there is room."""
+    best = sorted((-entity["score"], entity["id"]) for entity in entities)
+    return (-best[limit - 1][0], best[limit - 1][1]) if len(best) >= limit else (0.0, 0)
 
 
 def _arrive(row: Mapping[str, Any], parent: ReachedEntity, hop: int) -> ReachedEntity:

@@ -56,8 +56,12 @@ async def contents(services: Services) -> dict[str, list[tuple[Any, ...]]]:
     """What stands in the database, without ids and times."""
     return {
         "documents": await rows(services, "select key, content_hash from documents order by 1"),
-        "chunks": await rows(services, "select header, text, acl from chunks order by 1, 2"),
-        "entities": await rows(services, "select name, type, df, acl from entities order by 1, 2"),
+        "chunks": await rows(
+            services,
+            "select header, text, principals from chunks"
+            " join audiences a on a.id = audience order by 1, 2",
+        ),
+        "entities": await rows(services, "select name, type, df from entities order by 1, 2"),
         "relations": await rows(
             services,
             "select a.name as source, r.type, b.name as target, r.weight from relationships r"

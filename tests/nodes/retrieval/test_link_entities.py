@@ -59,6 +59,7 @@ async def link(
         entities=services.entities,
         embedder=services.embedder,
         chat=None,
+        mention_fallback=services.mention_fallback,
         access=ACCESS,
     )
     return update["seeds"]

@@ -23,6 +23,7 @@ from clew.stores.records import (
     Hit,
     MentionDraft,
     RelationshipDraft,
+    SectionDraft,
 )
 
 DIMENSION = 384
@@ -85,6 +86,13 @@ def chunk(
         tokens=len(text.split()),
         embedding=pack(unit(text) if embedding is None else embedding.astype(np.float32)),
         mentions=[mention(one) if isinstance(one, str) else one for one in mentions],
+    )
+
+
+def section(index: int, start: int, end: int, text: str) -> SectionDraft:
+    """A section over the chunks from one index to another, both inside."""
+    return SectionDraft(
+        index=index, span_start=start, span_end=end, text=text, embedding=pack(unit(text))
     )
 
 

@@ -1,107 +1,27 @@
-"""An attacker who knows every string and every id of the victim learns nothing from any store.
-
-Everything of the victim's contains `vex`, and every one of its rows has an id of at least `FIRST`.
-"""
+"""An attacker who knows every string and every id of the victim learns nothing from any store."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from clew.stores.access import Access, Identity
+from clew.stores.access import Access
 from clew.stores.errors import InvalidInput
 from clew.stores.postgres.chunks import PostgresChunkStore
 from clew.stores.postgres.documents import PostgresDocumentStore
 from clew.stores.postgres.entities import PostgresEntityStore
 from clew.stores.postgres.graph import PostgresGraphStore
-from clew.stores.records import DocumentDraft, Filters
+from clew.stores.postgres.sections import PostgresSectionStore
+from clew.stores.records import DocumentDraft
+from clew.stores.walk import Walk
 
 from .conftest import Stores
-from .drafts import chunk, document, mention, relation, unit
-
-FIRST = 10_000_000
-IDS = list(range(1, 60)) + list(range(FIRST, FIRST + 60))
-"""More ids than there are rows in any table, the attacker's and the victim's."""
-
-TEXTS = ["vexed alpha beta", "alpha common vexing", "common"]
-NAMES = [
-    *("vexa", "vexalias", "vexadmiral", "vexo", "vexadmirall", "vexadmirol", "vex corp"),
-    *("common", "commom", "common vexalias", "secret vexalias", "the vexa"),
-]
-FILTERS: list[Filters] = [
-    {},
-    {"category": ["vexcat", "open"]},
-    {"metadata": {"vexkey": "vexvalue"}},
-    {"date_from": "1800-01-01", "date_to": "2100-01-01"},
-]
-VECTORS = [unit(text) for text in TEXTS] + [unit("Vexa"), unit("Common")]
-
-VICTIM = Access(("shared", "vexland"), ("victim",))
-ATTACKERS = {
-    "nobody": Access(("shared", "mine")),
-    "the attacker": Access(("mine", "shared"), ("attacker",)),
-    "who spells principals": Access(
-        ("shared",), ("Victim", "victim ", "{victim}", "public,victim", "vic%", "", "*")
-    ),
-    "who spells namespaces": Access(("vexlan", "Vexland", "vex%", "shared,vexland", "", "*")),
-    "who asks beyond what he may": Identity(("attacker",), ("mine", "shared")).access(
-        ("shared", "vexland", "mine")
-    ),
-    "who may enter nothing": Access((), ("victim",)),
-}
-
-
-def secret(key: str, acl: Sequence[str]) -> DocumentDraft:
-    """What the victim wrote, tied to names that the attacker may see."""
-    return document(
-        f"vex/{key}",
-        chunk(
-            TEXTS[0],
-            [mention("Vexa", subject=True), "Common", "Vexadmiral", "Other"],
-            header="Vex",
-        ),
-        chunk(TEXTS[1], [mention("Common", subject=True, count=9), "Vex Corp"], header="Vex"),
-        title="Vex title",
-        acl=acl,
-        category="vexcat",
-        date="2000-01-01",
-        metadata={"vexkey": "vexvalue"},
-        aliases={"Common": ["Vexalias", "Secret Vexalias"], "Vexa": ["Vexo"]},
-        relations=[
-            relation("Common", "VEXES", "Vexa"),
-            relation("Vexadmiral", "VEXES", "Other", evidence=[0, 1]),
-            relation("Common", "VEXES", "Other", evidence=[0, 1]),
-            relation("Common", "KNOWS", "Other", evidence=[0, 1]),
-        ],
-    )
-
-
-def own(key: str, acl: Sequence[str] = ("public",)) -> DocumentDraft:
-    return document(
-        key,
-        chunk("alpha common things", ["Common", "Other"]),
-        chunk("other common things", [mention("Other", subject=True), "Common"]),
-        acl=acl,
-        category="open",
-        date="2001-01-01",
-        relations=[relation("Common", "KNOWS", "Other")],
-    )
-
-
-async def crowd(stores: Stores) -> None:
-    """Fill what the attacker may enter, and put the victim's rows in it and beside it."""
-    await stores.write(own("open"), own("attackers", ["attacker"]), namespace="shared")
-    await stores.write(own("mine"), namespace="mine")
-    for table in ("documents", "chunks", "entities", "relationships", "terms"):
-        restart = f"alter table {table} alter column id restart with {FIRST}"
-        async with stores.database.connection() as connection:
-            await connection.execute(restart.encode())
-    await stores.write(secret("private", ["victim"]), namespace="shared")
-    await stores.write(secret("tenant", ["public"]), namespace="vexland")
+from .crowd import ATTACKERS, FILTERS, FIRST, IDS, NAMES, TEXTS, VECTORS, VICTIM, crowd, own, secret
 
 
 @pytest.fixture(scope="module")
@@ -132,18 +52,23 @@ async def by_text(s: Stores, a: Access) -> object:
     ]
 
 
+WALKS: list[dict[str, Any]] = [
+    {},
+    {"type_weights": {"VEXES": 1.0}},
+    {"type_weights": {"VEXES": 1.0}, "default_weight": 0.0},
+    {"type_weights": {"KNOWS": 0.1}, "default_weight": 1.0},
+    {"date_from": "2000-01-01", "date_to": "2000-01-01"},
+]
+
+
 async def walked(s: Stores, a: Access) -> object:
-    weights = {"VEXES": 1.0}
     return [
         await s.graph.expand(
-            dict.fromkeys(seeds, 0.5),
-            hops=hops,
-            limit=99,
-            fanout=99,
-            type_weights=weights,
-            access=a,
+            dict.fromkeys(seeds, 0.5), walk=Walk(hops=hops, limit=limit, **how), access=a
         )
         for hops in (1, 2, 3)
+        for limit in (1, 99)
+        for how in WALKS
         for seeds in (IDS, [one for one in IDS if one >= FIRST], [1])
     ]
 
@@ -153,7 +78,27 @@ async def linked(s: Stores, a: Access) -> object:
 
 
 async def mentioned(s: Stores, a: Access) -> object:
-    return [await s.graph.mentions_of(IDS, fanout=n, access=a) for n in (1, 99)]
+    return [
+        await s.graph.mentions_of(dict.fromkeys(IDS, 0.5), limit=n, always=always, access=a)
+        for n in (1, 99)
+        for always in ([], IDS)
+    ]
+
+
+async def by_section(s: Stores, a: Access) -> object:
+    return [
+        await s.sections.search_sections(vector, limit=99, filters=filters, access=a)
+        for vector in VECTORS
+        for filters in FILTERS
+    ]
+
+
+async def by_span(s: Stores, a: Access) -> object:
+    return [
+        await s.sections.search_spans(given, VECTORS[0], limit=99, filters=filters, access=a)
+        for given in (IDS, [one for one in IDS if one >= FIRST], [])
+        for filters in FILTERS
+    ]
 
 
 async def nearest(s: Stores, a: Access) -> object:
@@ -183,15 +128,20 @@ CALLS: dict[str, Call] = {
     "chunks.neighbours": lambda s, a: s.chunks.neighbours(IDS, reach=9, access=a),
     "chunks.links": linked,
     "entities.find_exact": lambda s, a: s.entities.find_exact(NAMES, access=a),
-    "entities.find_similar": lambda s, a: s.entities.find_similar(NAMES, access=a),
+    "entities.find_similar": lambda s, a: s.entities.find_similar(NAMES, limit=99, access=a),
     "entities.find_text": lambda s, a: s.entities.find_text(NAMES, limit=99, access=a),
     "entities.find_nearest": nearest,
     "entities.similarity": lambda s, a: s.entities.similarity(IDS, embedding=VECTORS[3], access=a),
     "entities.mentions_in": lambda s, a: s.entities.mentions_in(IDS, access=a),
+    "entities.near_chunks": lambda s, a: s.entities.near_chunks(
+        IDS, limit=99, min_cosine=-1.0, access=a
+    ),
     "entities.stats": lambda s, a: s.entities.stats(access=a),
     "graph.expand": walked,
     "graph.mentions_of": mentioned,
     "graph.relationships_among": lambda s, a: s.graph.relationships_among(IDS, limit=99, access=a),
+    "sections.search_sections": by_section,
+    "sections.search_spans": by_span,
     "documents.hashes": hashed,
 }
 
@@ -220,6 +170,7 @@ def test_no_method_of_any_store_is_forgotten() -> None:
         "chunks": PostgresChunkStore,
         "entities": PostgresEntityStore,
         "graph": PostgresGraphStore,
+        "sections": PostgresSectionStore,
         "documents": PostgresDocumentStore,
     }
     public = {
@@ -228,7 +179,9 @@ def test_no_method_of_any_store_is_forgotten() -> None:
         for method in vars(store)
         if not method.startswith("_")
     }
-    assert public == {*CALLS, "documents.write", "documents.delete"}
+    # Whether the store answers is nobody's secret, nor, within a namespace, how many there are.
+    told = {"graph.healthy", "sections.unsectioned"}
+    assert public == {*CALLS, "documents.write", "documents.delete", *told}
 
 
 @pytest.mark.parametrize("method", CALLS)
@@ -253,6 +206,37 @@ async def test_who_may_enter_no_namespace_is_told_nothing_at_all(
     assert nothing(await CALLS[method](crowded, Access((), ("victim", "public"))))
 
 
+async def test_the_victims_rows_are_where_the_attacker_must_not_find_them(
+    crowded: Stores,
+) -> None:
+    for table in ("mentions", "edges", "postings", "sections", "aliases"):
+        numbers = [n for (n,) in await crowded.rows(f"select audience from {table}")]
+        assert any(n >= FIRST for n in numbers), table
+    kept = "select namespace, principals, id >= %(first)s from audiences order by id"
+    assert await crowded.rows(kept, {"first": FIRST}) == [
+        ("shared", ["public"], False),
+        ("shared", ["attacker"], False),
+        ("mine", ["public"], False),
+        ("shared", ["victim"], True),
+        ("shared", ["friend", "victim"], True),
+        ("vexland", ["public"], True),
+    ]
+
+
+async def test_what_is_counted_lies_in_the_namespaces_of_whoever_asks(crowded: Stores) -> None:
+    counted = {
+        who: await crowded.sections.unsectioned(access=access) for who, access in ATTACKERS.items()
+    }
+    assert counted == {
+        "nobody": 2,
+        "the attacker": 2,
+        "who spells principals": 2,
+        "who spells namespaces": 0,
+        "who asks beyond what he may": 2,
+        "who may enter nothing": 0,
+    }
+
+
 async def test_the_attacker_still_sees_his_own(crowded: Stores) -> None:
     passages = await crowded.chunks.fetch(IDS, access=ATTACKERS["the attacker"])
     assert {one["document_id"] for one in passages} == {"open", "attackers", "mine"}
@@ -264,7 +248,7 @@ async def test_a_public_relation_shows_only_the_evidence_that_may_be_read(crowde
     access = Access(("shared",))
     (known,) = await crowded.graph.relationships_among(IDS, limit=9, access=access)
     readable = [one["id"] for one in await crowded.chunks.fetch(IDS, access=access)]
-    assert (known["type"], known["count"]) == ("KNOWS", 4)
+    assert (known["type"], known["count"]) == ("KNOWS", 6)
     assert known["evidence"] == readable[:1]
 
 

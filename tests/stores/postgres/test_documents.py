@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
-from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from clew.stores.access import Access
@@ -111,72 +109,6 @@ async def test_writing_needs_exactly_one_namespace(
         await stores.documents.delete(["story"], access=access)
 
 
-def _with_chunk(**changes: object) -> DocumentDraft:
-    draft = story("bad")
-    draft["chunks"][1].update(changes)  # type: ignore[typeddict-item]
-    return draft
-
-
-# One sentence each on what is wrong, and a document that only the database can find wrong.
-BAD: dict[str, Callable[[], DocumentDraft]] = {
-    "null byte in the title": lambda: {**story("bad"), "title": "a\0b"},
-    "null byte in a chunk": lambda: _with_chunk(text="a\0b"),
-    "null byte in the category": lambda: {**story("bad"), "category": "a\0b"},
-    "null byte in a name": lambda: document("bad", chunk("Ada", ["Ada\0"])),
-    "half a surrogate pair in the title": lambda: {**story("bad"), "title": "a\ud800b"},
-    "half a surrogate pair in a chunk": lambda: _with_chunk(text="a\ud800b"),
-    "no weight": lambda: document(
-        "bad",
-        chunk("Ada met Bob", ["Ada", "Bob"]),
-        relations=[relation("Ada", "MET", "Bob", confidence=0.0)],
-    ),
-    "too sure": lambda: document(
-        "bad",
-        chunk("Ada met Bob", ["Ada", "Bob"]),
-        relations=[relation("Ada", "MET", "Bob", confidence=1.5)],
-    ),
-    "no evidence": lambda: document(
-        "bad",
-        chunk("Ada met Bob", ["Ada", "Bob"]),
-        relations=[relation("Ada", "MET", "Bob", evidence=[])],
-    ),
-    "a vector of another model": lambda: document(
-        "bad", "fine", chunk("short", embedding=np.ones(3, dtype=np.float32))
-    ),
-    "no vector": lambda: _with_chunk(embedding=""),
-    "nobody may read it": lambda: story("bad", acl=()),
-    "half a date": lambda: {**story("bad"), "date": "1843"},
-    "two chunks in one place": lambda: _with_chunk(index=0),
-    "words beyond number": lambda: _with_chunk(text=" ".join(f"w{n}" for n in range(150_000))),
-    "a name beyond length": lambda: document(
-        "bad", chunk("x", [random.Random(1).randbytes(9000).hex()])
-    ),
-}
-
-
-@pytest.mark.parametrize("wrong", BAD)
-async def test_a_document_that_fails_leaves_nothing_and_the_others_land(
-    stores: Stores, wrong: str
-) -> None:
-    await stores.write(document("first", chunk("Ada met Eve", ["Ada"])), story("last"))
-    expected = await stores.snapshot()
-    await stores.documents.delete(["first", "last"], access=ACCESS)
-    batch = [document("first", chunk("Ada met Eve", ["Ada"])), BAD[wrong](), story("last")]
-    report = await stores.documents.write(batch, access=ACCESS)
-    assert report["written"] == ["first", "last"]
-    assert list(report["failed"]) == ["bad"]
-    assert report["failed"]["bad"].endswith((".", "remove it."))
-    assert await stores.snapshot() == expected
-
-
-async def test_a_replacement_that_fails_leaves_what_it_was_to_replace(stores: Stores) -> None:
-    await stores.write(story())
-    before = await stores.snapshot()
-    report = await stores.documents.write([{**story(), "acl": []}], access=ACCESS)
-    assert list(report["failed"]) == ["story"]
-    assert await stores.snapshot() == before
-
-
 async def test_what_no_chunk_mentions_is_not_kept(stores: Stores) -> None:
     draft = story()
     unmentioned = document("x", chunk("Zoe", ["Zoe"]), aliases={"Zoe": ["Zed"]})["entities"]
@@ -192,15 +124,6 @@ async def test_what_no_chunk_mentions_is_not_kept(stores: Stores) -> None:
 async def test_a_word_beyond_all_names_is_not_prepared_for_typos(stores: Stores) -> None:
     await stores.write(document("one", chunk("x", ["k" * 64, "x" * 65, "Ada"])))
     assert [row[0] for row in (await stores.snapshot())["name_words"]] == ["ada", "k" * 64]
-
-
-async def test_spellings_of_one_name_are_one_entity(stores: Stores) -> None:
-    await stores.write(
-        document("one", chunk("x", ["The Café de Paris"])),
-        document("two", chunk("y", ["café de  paris"])),
-    )
-    (entity,) = (await stores.snapshot())["entities"]
-    assert entity == ("cafe de paris", "NAME", "The Café de Paris", 2, ["public"])
 
 
 @pytest.mark.parametrize("batch", range(3))

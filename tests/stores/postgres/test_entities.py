@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
-from rapidfuzz.distance import DamerauLevenshtein
 
 from clew.stores.access import Access
 from clew.stores.records import NameMatch
@@ -70,88 +67,6 @@ async def test_an_alias_is_as_secret_as_the_document_that_gave_it(stores: Stores
     assert await stores.entities.find_exact(["mole"], access=ACCESS) == []
     await stores.documents.delete(["secret"], access=ACCESS)
     assert await stores.entities.find_exact(["mole"], access=reader("eve")) == []
-
-
-@pytest.mark.parametrize(
-    ("asked", "found"),
-    [
-        ("turing machine", True),
-        ("turng machine", True),
-        ("tturing machine", True),
-        ("turinq machine", True),
-        ("turing machien", True),  # two neighbours swapped are one typo
-        ("turig machne", True),  # one a word
-        ("machine turing", True),  # words, not their order
-        ("turng", False),
-        ("turng machine shop", False),
-        ("trng machine", False),
-        ("turing maschinen", False),
-        ("bib", False),
-        ("bobb", True),  # three letters may be reached from four
-        ("secrets", False),
-    ],
-)
-async def test_a_word_may_have_one_typo_when_it_is_long_enough(
-    stores: Stores, asked: str, found: bool
-) -> None:
-    await stores.write(
-        document("open", chunk("x", ["Turing Machine", "Bob"])),
-        document("closed", chunk("y", ["Secret"]), acl=["eve"]),
-    )
-    matches = await stores.entities.find_similar([asked], access=ACCESS)
-    name = "Bob" if asked.startswith("b") else "Turing Machine"
-    assert told(matches) == ([(asked, name, "typo")] if found else [])
-
-
-async def test_typos_are_found_wherever_the_edit_distance_says_one(stores: Stores) -> None:
-    rng = random.Random(4)
-
-    def word() -> str:
-        return "".join(rng.choices("kx", k=rng.randint(4, 6)))
-
-    names = sorted({word() for _ in range(40)})
-    await stores.write(document("one", chunk("x", names)))
-    asked = sorted({word() for _ in range(40)} | {"oooo"})
-    matches = await stores.entities.find_similar(asked, access=ACCESS)
-    for one in asked:
-        near = {name for name in names if DamerauLevenshtein.distance(one, name) <= 1}
-        found = [match["entity"]["name"] for match in matches if match["query"] == one]
-        assert {*found} <= near
-        assert len(found) == len({*found}) == min(5, len(near))
-
-
-@pytest.mark.parametrize(
-    "odd", ["!!!", "\\/", "'", "c++", ":*", "(a|b)", pytest.param("k" * 5_000, id="long")]
-)
-async def test_signs_in_a_name_do_not_break_a_search(stores: Stores, odd: str) -> None:
-    await stores.write(document("one", chunk("x", ["Turing", "!!!", "\\/", "C++", "'"])))
-    names = [odd, f"turing {odd}", "turimg"]
-    assert told(await stores.entities.find_similar(names, access=ACCESS))[-1:] == [
-        ("turimg", "Turing", "typo")
-    ]
-    await stores.entities.find_text(names, limit=3, access=ACCESS)
-    await stores.entities.find_exact(names, access=ACCESS)
-    assert await stores.documents.delete(["one"], access=ACCESS) == 1
-
-
-async def test_text_finds_the_tightest_names_first(stores: Stores) -> None:
-    await stores.write(
-        document("one", chunk("x", ["Opera Ballet of Paris", "Paris Commune", "Paris", "Opera"])),
-        document("two", chunk("y", ["Paris Opera"]), chunk("z", ["Paris Opera"])),
-        document("secret", chunk("w", [mention("Paris", kind="SPY")]), acl=["eve"]),
-    )
-    matches = await stores.entities.find_text(
-        ["opera paris", "none", "paris", "paris none"], limit=3, access=ACCESS
-    )
-    assert told(matches) == [
-        ("opera paris", "Paris Opera", "text"),
-        ("opera paris", "Opera Ballet of Paris", "text"),
-        ("paris", "Paris", "text"),
-        ("paris", "Paris Opera", "text"),  # as tight as the Commune, and mentioned more often
-        ("paris", "Paris Commune", "text"),
-    ]
-    assert [match["score"] for match in matches] == pytest.approx([0.7, 0.35, 0.7, 0.35, 0.35])
-    assert len(await stores.entities.find_text(["paris"], limit=1, access=ACCESS)) == 1
 
 
 async def test_nearest_keeps_to_the_least_cosine_and_the_limit(stores: Stores) -> None:

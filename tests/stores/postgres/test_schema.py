@@ -22,7 +22,9 @@ from clew.stores.errors import InvalidInput, StoreMisconfigured, StoreTimeout, S
 from clew.stores.postgres import schema
 from clew.stores.postgres.database import Database
 from clew.stores.postgres.documents import PostgresDocumentStore
+from clew.stores.prepared import Preparer
 
+from . import drafts
 from .conftest import Stores
 from .drafts import document, reader
 
@@ -232,7 +234,8 @@ async def test_a_refused_password_is_a_matter_of_configuration(
 
 async def test_a_language_that_is_not_installed_is_a_matter_of_configuration(dsn: str) -> None:
     database = Database(dsn, pool_size=1, pool_timeout=9, ef_search=40)
-    store = PostgresDocumentStore(database, language="klingon", normalise=normalise, unpack=unpack)
+    preparer = Preparer(normalise=normalise, unpack=unpack, dimension=drafts.DIMENSION)
+    store = PostgresDocumentStore(database, language="klingon", preparer=preparer)
     with pytest.raises(StoreMisconfigured) as error:
         await store.write([document("one", "x")], access=reader())
     await database.close()

@@ -13,8 +13,8 @@ from psycopg.conninfo import make_conninfo
 
 from clew.stores.access import Access
 from clew.stores.errors import InvalidInput
-from clew.stores.postgres import queries
-from clew.stores.postgres.chunks import halfvec
+from clew.stores.postgres import chunks, queries, search_queries
+from clew.stores.postgres.queries import halfvec
 from clew.stores.protocols import Vector
 from clew.stores.records import DocumentDraft, Filters, Hit
 
@@ -190,21 +190,24 @@ async def test_one_namespace_does_not_change_the_scores_of_another(stores: Store
 
 @pytest.mark.parametrize("indexed", [True, False])
 async def test_a_scan_of_the_index_does_not_lose_the_few_that_may_be_read(
-    stores: Stores, dsn: str, indexed: bool
+    stores: Stores, dsn: str, monkeypatch: pytest.MonkeyPatch, indexed: bool
 ) -> None:
+    monkeypatch.setattr(chunks, "EXACT_BELOW", 0 if indexed else 1000)
     asked = unit("asked")
     near = [chunk(f"near {n}", embedding=asked + unit(n) / 8) for n in range(297)]
     far = [chunk(f"far {n}", embedding=unit(n) - asked) for n in range(3)]
     await stores.write(document("crowd", *near, acl=["bob"]), document("few", *far, acl=["ada"]))
     options = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_sort=off"
-    scanning = Stores.on(make_conninfo(dsn, options=options if indexed else ""), ef_search=10)
+    scanning = Stores.on(make_conninfo(dsn, options=options), ef_search=10)
     params = {
         "embedding": halfvec(asked),
         "limit": 5,
+        "most": 1000,
         **queries.filter_params(EVERYTHING),
         **queries.access_params(reader("ada")),
     }
-    plan = str(await scanning.rows(f"explain {queries.SEARCH_VECTOR}", params))
+    query = search_queries.SEARCH_VECTOR if indexed else search_queries.SEARCH_VECTOR_EXACT
+    plan = str(await scanning.rows(f"explain {query}", params))
     assert ("Index Scan using chunks_embedding" in plan) is indexed
     hits = await scanning.chunks.search_vector(
         asked, limit=5, filters=EVERYTHING, access=reader("ada")
