@@ -1,0 +1,1 @@
+"""The graph in Neo4j, or in Amazon Neptune over the same protocol."""
