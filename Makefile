@@ -5,7 +5,7 @@ BIN := .venv/bin
 export HF_HUB_OFFLINE ?= 1
 
 .DELETE_ON_ERROR:  # half an environment is begun anew
-.PHONY: demo test lint types contracts unit docs dev clean
+.PHONY: demo test lint types contracts unit docs bench-stores dev clean
 
 demo: .venv/.local  ## ingest the bundled corpus, ask one two-hop question, print the trace
 	@$(BIN)/clew demo
@@ -28,6 +28,10 @@ unit: .venv/.dev
 docs: .venv/.dev  ## draw the pictures in the README anew
 	$(BIN)/clew graph retrieval --into README.md
 	$(BIN)/clew graph ingestion --into README.md
+
+SCALE ?= 100k 500k
+bench-stores: .venv/.local  ## time the stores on synthetic collections; SCALE=1m for a million
+	$(BIN)/clew bench-stores $(SCALE)
 
 dev: .venv/.dev  ## serve both graphs on 127.0.0.1:2024, offline
 	LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true LANGSMITH_TRACING=false \

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from . import ask, demo, diagram, doctor, evaluate, ingest, maintain, trace
+from . import ask, bench, demo, diagram, doctor, evaluate, ingest, maintain, trace
 
 __all__ = ["app", "main"]
 
@@ -26,8 +26,10 @@ app.command("trace")(trace.trace)
 app.command("doctor")(doctor.doctor)
 app.command("graph")(diagram.graph)
 app.command("eval")(evaluate.evaluate)
+app.command("bench-stores")(bench.bench_stores)
 app.command("migrate")(maintain.migrate)
 app.command("delete")(maintain.delete)
+app.command("sync")(maintain.sync)
 
 FAULT, MISTAKE = 1, 2
 """Exit codes: something is down or misconfigured; what was asked for cannot be done."""

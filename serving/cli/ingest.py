@@ -25,6 +25,13 @@ def ingest(
         bool,
         typer.Option("--skip-malformed", help="Leave malformed documents out, and say so."),
     ] = False,
+    sections: Annotated[
+        bool | None,
+        typer.Option(
+            "--sections/--no-sections",
+            help="Store groups of chunks for two-tier search. Default: CLEW_SECTIONS.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Take documents in: split, embed, find entities, write. Unchanged documents are skipped.
@@ -34,7 +41,7 @@ def ingest(
     from . import render
     from .running import run
 
-    report = run(lambda: take_in(paths, namespace, acl or ["public"], skip_malformed))
+    report = run(lambda: take_in(paths, namespace, acl or ["public"], skip_malformed, sections))
     if as_json:
         render.json_output(report)
     else:
@@ -42,7 +49,11 @@ def ingest(
 
 
 async def take_in(
-    paths: list[str], namespace: str, acl: list[str], skip_malformed: bool
+    paths: list[str],
+    namespace: str,
+    acl: list[str],
+    skip_malformed: bool,
+    sections: bool | None = None,
 ) -> dict[str, Any]:
     """Run the ingestion graph under a progress bar; returns its report."""
     import time
@@ -52,7 +63,13 @@ async def take_in(
 
     begun = time.perf_counter()
     report: dict[str, Any] = {}
-    given = {"paths": paths, "namespace": namespace, "acl": acl, "skip_malformed": skip_malformed}
+    given = {
+        "paths": paths,
+        "namespace": namespace,
+        "acl": acl,
+        "skip_malformed": skip_malformed,
+        "sections": sections,
+    }
     landed = read = 0
     with render.progress("Reading") as bar:
         stream = graph.astream(given, stream_mode=["custom", "values"])
@@ -65,5 +82,7 @@ async def take_in(
             elif payload["event"] == "written":
                 # A batch is written while the one after it is embedded.
                 bar(landed, None, "Taking in")
+            elif payload["event"] == "projected":
+                bar(payload["rows"], None, "Copying")
         bar(read, None, "Done")
     return {**report, "seconds": round(time.perf_counter() - begun, 2)}

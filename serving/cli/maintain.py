@@ -1,14 +1,20 @@
-"""`clew migrate` and `clew delete`: what an operator does to the record."""
+"""`clew migrate`, `delete` and `sync`: what an operator does to the record and its copy."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Namespace
+from .options import Json, Namespace
 
-__all__ = ["delete", "migrate"]
+if TYPE_CHECKING:
+    from ...stores.projecting import Difference
+
+__all__ = ["delete", "migrate", "sync"]
+
+SHOWN = 20
+"""Differences told one by one."""
 
 
 def migrate() -> None:
@@ -16,6 +22,7 @@ def migrate() -> None:
     import asyncio
 
     from ...models.embeddings import SentenceEmbedder
+    from ...services import database_server
     from ...settings import load_settings
     from ...stores.postgres import schema
     from . import render
@@ -26,19 +33,8 @@ def migrate() -> None:
             settings.embedding_model, batch=settings.embedding_batch
         )
         try:
-            if settings.database_url is None:
-                from ...stores.postgres.embedded import EmbeddedPostgres
-
-                server = EmbeddedPostgres(settings.data_dir)
-                dsn = await server.start()
-                try:
-                    return await schema.migrate(
-                        dsn, model=embedder.name, dimension=embedder.dimension
-                    )
-                finally:
-                    await server.stop()
-            dsn = settings.database_url.get_secret_value()
-            return await schema.migrate(dsn, model=embedder.name, dimension=embedder.dimension)
+            async with database_server(settings) as dsn:
+                return await schema.migrate(dsn, model=embedder.name, dimension=embedder.dimension)
         finally:
             embedder.close()
 
@@ -66,3 +62,61 @@ def delete(
     if deleted < len(set(keys)):
         raise InvalidInput(f"Deleted {deleted} of {len(set(keys))}; the others do not exist.")
     render.note(f"Deleted {deleted}.")
+
+
+def sync(
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Compare every row of both sides; send nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Bring the graph's copy in Neo4j or Neptune up to the record; goes on where it stopped.
+
+    The first run copies everything and has ingestion note what changes from then on. With
+    --verify the exit code is 1 when the sides differ though nothing waits to be sent.
+    """
+    from ...services import current_services
+    from ...stores.errors import InvalidInput
+    from ...stores.projecting import compare, send
+    from . import render
+    from .running import run
+
+    async def work() -> tuple[int, int, float, list[Difference]]:
+        services = await current_services()
+        if services.projection is None:
+            raise InvalidInput("There is no copy to bring up to date; set CLEW_NEO4J_URI.")
+        sent, differences = 0, list[Difference]()
+        with render.progress("Comparing" if verify else "Sending") as bar:
+            if verify:
+                differences = await compare(
+                    services.outbox, services.projection, lambda n: bar(n, None, "Comparing")
+                )
+            else:
+                sent = await send(
+                    services.outbox, services.projection, lambda n: bar(n, None, "Sending")
+                )
+        pending, seconds = await services.outbox.lag()
+        return sent, pending, seconds, differences
+
+    sent, pending, seconds, differences = run(work)
+    if as_json:
+        render.json_output(
+            {
+                "sent": sent,
+                "pending": pending,
+                "lag_seconds": round(seconds, 1),
+                "differences": differences,
+            }
+        )
+    elif verify:
+        for one in differences[:SHOWN]:
+            render.note(f"{one['kind']} {one['id']}: {one['what']}")
+        render.note(f"{len(differences)} differences; {_waiting(pending, seconds)}.")
+    else:
+        render.note(f"Sent {sent}; {_waiting(pending, seconds)}.")
+    if differences and not pending:
+        raise typer.Exit(1)
+
+
+def _waiting(pending: int, seconds: float) -> str:
+    return f"{pending} changes wait, the oldest for {seconds:.0f} s" if pending else "nothing waits"

@@ -86,6 +86,12 @@ def ingested(report: Mapping[str, Any]) -> None:
         f"{report['replaced']} replaced, {report['unchanged']} unchanged, "
         f"{report['skipped_count']} skipped in {report['seconds']:.1f} s{rate}."
     )
+    if "sections" in report:
+        _console.print(
+            f"  {report['sections']} sections; {report['without_sections']} documents have none."
+        )
+    for entry in report["degraded"]:
+        _console.print(f"  [yellow]{escape(entry['effect'])}[/yellow]: {escape(entry['reason'])}")
     for skipped in report["skipped"]:
         _console.print(
             f"  [yellow]skipped[/yellow] {escape(skipped['source'])}: {escape(skipped['reason'])}"
