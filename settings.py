@@ -39,7 +39,7 @@ class Settings(BaseSettings):
     pool_size: int = Field(10, ge=1, le=200, description="Connections a process may hold.")
     pool_timeout: float = Field(5.0, gt=0, description="Seconds to wait for a free connection.")
     ef_search: int = Field(
-        100, ge=10, le=1000, description="HNSW breadth: raise for recall, lower for speed."
+        200, ge=10, le=1000, description="HNSW breadth: raise for recall, lower for speed."
     )
 
     graph_store: Literal["postgres", "neo4j", "neptune"] = Field(

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from .errors import InvalidInput
+
 __all__ = ["PUBLIC", "Access", "Identity", "acting_as", "current_identity"]
 
 PUBLIC = "public"
@@ -29,6 +31,16 @@ class Access:
     def __post_init__(self) -> None:
         if PUBLIC not in self.principals:
             object.__setattr__(self, "principals", (*self.principals, PUBLIC))
+
+    def only_namespace(self) -> str:
+        """The one namespace that writing goes to. Raises `InvalidInput` on none or several."""
+        if not self.namespaces:
+            raise InvalidInput("This caller may not use that namespace; name one of its own.")
+        if len(self.namespaces) > 1:
+            raise InvalidInput(
+                f"Writing needs exactly one namespace, not {len(self.namespaces)}; name one."
+            )
+        return self.namespaces[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .access import PUBLIC
+from .checks import check_draft
 from .errors import InvalidInput
 from .protocols import Vector
 from .records import ChunkDraft, DocumentDraft, EntityDraft, RelationshipDraft, SectionDraft
@@ -19,9 +18,6 @@ __all__ = ["EntityKey", "Prepared", "PreparedMention", "PreparedRelationship", "
 
 EntityKey = tuple[str, str]
 """A normalised name and a type: what makes an entity within its namespace."""
-
-LABEL = re.compile(r"[^\W\d_][\w .:&/+-]{0,99}")
-"""Types of entities and relations: a letter, then letters, digits and a little punctuation."""
 
 
 @dataclass(slots=True)
@@ -86,12 +82,12 @@ class Preparer:
 
     def prepare(self, draft: DocumentDraft) -> Prepared:
         """Check and join. Raises `InvalidInput` with what to change; nothing is written then."""
-        _check_texts(draft)
+        check_draft(draft)
         vectors = [self._vector(c["embedding"], f"chunk {c['index']}") for c in draft["chunks"]]
         sections = draft.get("sections", [])
         section_vectors = [self._vector(s["embedding"], f"section {s['index']}") for s in sections]
         drafted: dict[EntityKey, EntityDraft] = {
-            (self._normalise(_storable(e["name"])), _label(e["type"])): e for e in draft["entities"]
+            (self._normalise(e["name"]), e["type"]): e for e in draft["entities"]
         }
         mentions = self._mentions(draft["chunks"], drafted)
         named = {mention.entity for mention in mentions}
@@ -110,7 +106,7 @@ class Preparer:
             aliases=[
                 (key, alias)
                 for key, entity in entities.items()
-                for alias in dict.fromkeys(map(self._normalise, map(_storable, entity["aliases"])))
+                for alias in dict.fromkeys(map(self._normalise, entity["aliases"]))
                 if alias not in ("", key[0])
             ],
             mentions=mentions,
@@ -128,7 +124,7 @@ class Preparer:
         joined: dict[tuple[int, EntityKey], PreparedMention] = {}
         for chunk in chunks:
             for mention in chunk["mentions"]:
-                key = (self._normalise(_storable(mention["name"])), _label(mention["type"]))
+                key = (self._normalise(mention["name"]), mention["type"])
                 if key not in known:
                     continue
                 made = joined.setdefault(
@@ -147,15 +143,8 @@ class Preparer:
         """One a pair and type; what lacks an end or has but one is left out."""
         joined: dict[tuple[EntityKey, EntityKey, str], PreparedRelationship] = {}
         for draft in drafts:
-            confidence = draft["confidence"]
-            if not (math.isfinite(confidence) and 0 < confidence <= 1):
-                raise InvalidInput(
-                    f"The relation {draft['type']} has confidence {confidence}; "
-                    "it must lie in (0, 1]."
-                )
             source, target = (
-                (self._normalise(_storable(name)), _label(kind))
-                for name, kind in (draft["source"], draft["target"])
+                (self._normalise(name), kind) for name, kind in (draft["source"], draft["target"])
             )
             if not draft["evidence"] or not chunks.issuperset(draft["evidence"]):
                 raise InvalidInput(
@@ -166,10 +155,10 @@ class Preparer:
                 continue
             made = joined.setdefault(
                 (source, target, draft["type"]),
-                PreparedRelationship(source, target, _label(draft["type"])),
+                PreparedRelationship(source, target, draft["type"]),
             )
             for place in draft["evidence"]:
-                made.evidence[place] = max(confidence, made.evidence.get(place, 0.0))
+                made.evidence[place] = max(draft["confidence"], made.evidence.get(place, 0.0))
         return list(joined.values())
 
     def _vector(self, packed: str, whose: str) -> Vector:
@@ -193,31 +182,4 @@ def _readers(acl: Sequence[str]) -> list[str]:
     """What everyone may read is said so once, whoever else is named beside them."""
     if not acl:
         raise InvalidInput("The access list is empty; name who may read it, or `public`.")
-    for principal in acl:
-        _storable(principal)
     return [PUBLIC] if PUBLIC in acl else sorted(set(acl))
-
-
-def _check_texts(draft: DocumentDraft) -> None:
-    for text in (draft["key"], draft["title"], draft["source"], draft["text"]):
-        _storable(text)
-    for chunk in draft["chunks"]:
-        _storable(chunk["text"])
-        _storable(chunk["header"])
-    for section in draft.get("sections", []):
-        _storable(section["text"])
-
-
-def _storable(text: str) -> str:
-    if "\x00" in text:
-        raise InvalidInput("The text contains a null byte; remove it.")
-    return text
-
-
-def _label(label: str) -> str:
-    if not LABEL.fullmatch(label):
-        raise InvalidInput(
-            f"{label!r} cannot be the type of an entity or relation; use a letter, then at most "
-            "99 letters, digits, spaces or any of _ . : & / + -"
-        )
-    return label

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 
+from .checks import iso_date
 from .errors import InvalidInput
 
 __all__ = ["HOP_FACTORS", "MAX_HOPS", "Walk", "check_weights"]
@@ -52,7 +52,7 @@ class Walk:
                 raise InvalidInput(f"The weight of {name} is {weight}; it must lie in [0, 1].")
         for day in (self.date_from, self.date_to):
             if day is not None:
-                _check_date(day)
+                iso_date(day)
 
     def factor(self, relation: str) -> float:
         """What a relation of this type counts."""
@@ -74,10 +74,3 @@ def check_weights(weights: Mapping[int, float], what: str) -> None:
     for id_, weight in weights.items():
         if not (math.isfinite(weight) and 0 < weight <= 1):
             raise InvalidInput(f"The {what} of entity {id_} is {weight}; it must lie in (0, 1].")
-
-
-def _check_date(day: str) -> None:
-    try:
-        date.fromisoformat(day)
-    except ValueError as error:
-        raise InvalidInput(f"{day!r} is not a date; write YYYY-MM-DD.") from error

@@ -13,10 +13,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
+import pytest
 
-__all__ = ["BoltServer", "bolt_server"]
+from clew.stores.neo4j.connection import Neo4jConnection
+from clew.stores.neo4j.dialect import Dialect
+
+__all__ = ["BoltServer", "Target", "bolt_server", "random_prefix"]
 
 DATABASE = "neo4j"
 USER = "root"
@@ -43,6 +48,32 @@ class BoltServer:
 
     def resume(self) -> None:
         self.process.send_signal(signal.SIGCONT)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the tests' server is; `server` is the process, when it is ours."""
+
+    uri: str
+    auth: tuple[str, str]
+    database: str | None
+    server: BoltServer | None
+
+    @property
+    def ours(self) -> BoltServer:
+        """Our own server; a test that needs one is skipped on another."""
+        if self.server is None:
+            pytest.skip("needs a server that may be frozen; unset NEO4J_URI")
+        return self.server
+
+    def connection(self, dialect: Dialect, **changed: Any) -> Neo4jConnection:
+        """A connection to it, other than usual in what is named."""
+        settings = {"uri": self.uri, "auth": self.auth, "database": self.database, "seconds": 60.0}
+        return Neo4jConnection(dialect=dialect, **{**settings, **changed})
+
+
+def random_prefix() -> str:
+    return f"t{secrets.token_hex(6)}_"
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,6 +22,7 @@ from clew.services import Services, open_services
 from clew.settings import BUNDLED_MODEL, Settings
 from clew.stores.postgres import schema
 from clew.stores.postgres.embedded import EmbeddedPostgres
+from clew.tests.bolt_server import Target, bolt_server
 
 OpenTestServices = Callable[..., Awaitable[Services]]
 
@@ -53,6 +55,18 @@ async def template(server: str, embedder: SentenceEmbedder) -> str:
     await _execute(server, sql.SQL("create database {}").format(sql.Identifier(TEMPLATE)))
     await schema.migrate(_on(server, TEMPLATE), model=embedder.name, dimension=embedder.dimension)
     return server
+
+
+@pytest.fixture(scope="session")
+async def target() -> AsyncIterator[Target]:
+    """The server that all tests share."""
+    uri = os.environ.get("NEO4J_URI")
+    if uri:
+        auth = (os.environ.get("NEO4J_USER", "neo4j"), os.environ.get("NEO4J_PASSWORD", ""))
+        yield Target(uri, auth, os.environ.get("NEO4J_DATABASE"), None)
+        return
+    async with bolt_server() as server:
+        yield Target(server.uri, (server.user, server.password), server.database, server)
 
 
 @pytest.fixture

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any, LiteralString, cast
 
 from ..access import Access
+from ..checks import storable
 from ..protocols import Vector
 from ..records import ChunkScores, Filters, Hit, Passage, PassageLink
 from . import search_queries as queries
 from .database import Database
-from .queries import access_params, filter_params, halfvec, storable
+from .queries import access_params, filter_params, halfvec
 
 __all__ = ["PostgresChunkStore"]
 
@@ -18,11 +19,12 @@ EXACT_BELOW = 20_000
 """Chunks that are compared one by one; an index over more would lose rows to a narrow filter."""
 LEADING_TERMS = 12
 """Rarest terms of the question whose postings make candidates."""
-POSTING_DEPTH = 400
-"""Heaviest postings of a term that make candidates; a rarer term's postings are all read."""
+POSTING_DEPTH = 12_000
+"""Heaviest postings of a term that make candidates, shared among the caller's audiences; a rarer
+term's postings are all read."""
 FEWEST = 100
 """Hits for which candidates are sought, when fewer are wanted."""
-TEXT_CANDIDATES = 4
+TEXT_CANDIDATES = 8
 """Chunks that are scored over all terms, for each that is wanted."""
 
 
@@ -68,7 +70,7 @@ class PostgresChunkStore:
                 "question": storable(question),
                 "limit": limit,
                 "leading": LEADING_TERMS,
-                "depth": max(POSTING_DEPTH, limit),
+                "depth": POSTING_DEPTH,
                 "candidates": TEXT_CANDIDATES * max(limit, FEWEST),
                 **filter_params(filters),
                 **access_params(access),

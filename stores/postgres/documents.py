@@ -26,7 +26,7 @@ ENTITY = ("name", "method", "confidence", "properties")
 
 HASHES = """
     select key, content_hash from documents
-     where namespace = any(%(namespaces)s) and key = any(%(keys)s) and enrichment = 'complete'
+     where namespace = %(namespace)s and key = any(%(keys)s) and enrichment = 'complete'
        and (not %(sectioned)s or sections > 0 or total_chunks = 0)
 """
 
@@ -48,7 +48,7 @@ class PostgresDocumentStore:
             {
                 "keys": list(keys),
                 "sectioned": sectioned,
-                "namespaces": list(access.namespaces),
+                "namespace": access.only_namespace(),
             },
         )
         return {row["key"]: row["content_hash"] for row in rows}
@@ -59,7 +59,7 @@ class PostgresDocumentStore:
         A document that the database refuses is reported under `failed`; the others land.
         Raises `StoreUnavailable` when the database is gone: what landed until then stays.
         """
-        namespace = _one(access)
+        namespace = access.only_namespace()
         report = WriteReport(written=[], replaced=[], failed={})
         for document in documents:
             try:
@@ -72,7 +72,7 @@ class PostgresDocumentStore:
 
     async def delete(self, keys: Sequence[str], *, access: Access) -> int:
         """Delete documents and what only they bore out; returns how many there were."""
-        namespace = _one(access)
+        namespace = access.only_namespace()
         return sum([await self._delete_one(key, namespace) for key in keys])
 
     async def _delete_one(self, key: str, namespace: str) -> bool:
@@ -199,16 +199,6 @@ def _params(document: Prepared, namespace: str, language: str) -> dict[str, Any]
             ]
         ),
     }
-
-
-def _one(access: Access) -> str:
-    if not access.namespaces:
-        raise InvalidInput("This caller may not use that namespace; name one of its own.")
-    if len(access.namespaces) != 1:
-        raise InvalidInput(
-            f"Writing needs exactly one namespace, not {len(access.namespaces)}; name one."
-        )
-    return access.namespaces[0]
 
 
 async def _exists(connection: Connection, params: dict[str, Any]) -> bool:

@@ -15,10 +15,11 @@ from .queries import access_params
 __all__ = ["PostgresGraphStore"]
 
 MENTION_DEPTH = 200
-"""Best mentions of an entity that make candidates; a rarer entity's mentions are all read."""
+"""Best mentions of an entity that make candidates, shared among the caller's audiences; a rarer
+entity's mentions are all read. Many entities to a small depth find more than few to a large one."""
 FEWEST = 100
 """Chunks for which candidates are sought, when fewer are wanted."""
-MENTIONS_DRAWN = 15
+MENTIONS_DRAWN = 150
 """Mentions that make candidates, for each chunk that is wanted."""
 MENTION_CANDIDATES = 4
 """Chunks whose weight is added up in full, for each that is wanted."""
@@ -73,7 +74,7 @@ class PostgresGraphStore:
                 "weights": list(weights.values()),
                 "limit": limit,
                 "always": list(always),
-                "depth": max(MENTION_DEPTH, limit),
+                "depth": MENTION_DEPTH,
                 "drawn": MENTIONS_DRAWN * max(limit, FEWEST),
                 "candidates": MENTION_CANDIDATES * max(limit, FEWEST),
                 **access_params(access),
@@ -141,7 +142,8 @@ class PostgresGraphStore:
             others=others,
             dated=walk.date_from is not None or walk.date_to is not None,
         )
-        fanout = walk.limit
+        fanout = walk.limit + walk.limit // 4
+        floor = _weakest(reached.values(), walk.limit)[0]
         while True:
             rows = await self._database.fetch(
                 query,
@@ -151,7 +153,7 @@ class PostgresGraphStore:
                     "seeds": list(roots),
                     "worth": [entity["score"] for entity in roots.values()],
                     "ratio": HOP_FACTORS[hop] / HOP_FACTORS[hop - 1],
-                    "floor": _weakest(reached.values(), walk.limit)[0],
+                    "floor": floor,
                     "types": list(named),
                     "factors": list(named.values()),
                     "closed": list(walk.type_weights),
@@ -166,8 +168,8 @@ class PostgresGraphStore:
             found = [row for row in rows if row["id"] is not None]
             if rows[0]["cut_score"] is None:
                 return found
-            score, id_ = _weakest(_merged(reached, found), walk.limit)
-            if (-rows[0]["cut_score"], rows[0]["cut_id"]) >= (-score, id_):
+            floor, id_ = _weakest(_merged(reached, found), walk.limit)
+            if (-rows[0]["cut_score"], rows[0]["cut_id"]) >= (-floor, id_):
                 return found
             fanout *= 4
 

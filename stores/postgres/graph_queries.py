@@ -127,7 +127,7 @@ MENTIONS_OF: Final = f"""
                   from mentions m
                  where m.entity_id = e.id and m.audience = a.id
                  order by m.subject desc, m.count desc, m.chunk_id
-                 limit %(depth)s
+                 limit (select greatest(%(depth)s / count(*), 25) from readable)
              ) m
              where a.namespace = e.namespace
          ) m

@@ -10,7 +10,6 @@ from typing import Any, Final
 from psycopg.types.json import Jsonb
 
 from ..access import Access
-from ..errors import InvalidInput
 from ..protocols import Vector
 from ..records import Filters
 
@@ -22,7 +21,6 @@ __all__ = [
     "access_params",
     "filter_params",
     "halfvec",
-    "storable",
 ]
 
 READABLE: Final = """
@@ -75,10 +73,3 @@ def filter_params(filters: Filters) -> dict[str, Any]:
 def halfvec(vector: Vector) -> str:
     """A vector as pgvector reads it."""
     return "[" + ",".join(map(repr, vector.tolist())) + "]"
-
-
-def storable(text: str) -> str:
-    """Refuse what PostgreSQL's text cannot hold."""
-    if "\x00" in text:
-        raise InvalidInput("The text contains a null byte; remove it.")
-    return text

@@ -79,7 +79,7 @@ _SEARCH_TEXT: Final = f"""
               from postings p {{join}}
              where p.term_id = q.term_id and p.audience = a.id {{where}}
              order by p.impact desc, p.chunk_id
-             limit %(depth)s
+             limit (select greatest(%(depth)s / count(*), %(limit)s) from readable)
          ) p
          group by p.chunk_id
          order by likely desc, p.chunk_id

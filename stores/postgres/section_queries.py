@@ -110,5 +110,5 @@ SEARCH_SPANS: Final = _SEARCH_SPANS.format(
 UNSECTIONED_DOCUMENTS: Final = """
     select count(*) as held
       from audiences a join documents d on d.audience = a.id and d.sections = 0
-     where a.namespace = any(%(namespaces)s)
+     where a.namespace = any(%(namespaces)s) and d.total_chunks > 0
 """

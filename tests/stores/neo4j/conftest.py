@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -15,32 +13,10 @@ from clew.stores.neo4j.connection import Neo4jConnection, Neo4jTransaction
 from clew.stores.neo4j.dialect import Dialect, Neo4j5, Neptune
 from clew.stores.neo4j.graph import Neo4jGraphStore
 from clew.stores.neo4j.projection import Neo4jProjection
-from clew.tests.bolt_server import BoltServer, bolt_server
+from clew.tests.bolt_server import Target, random_prefix
 
 DIALECTS: tuple[type[Dialect], ...] = (Neo4j5, Neptune)
 LABELS = ("Entity", "Chunk", "Audience", "Document")
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where the tests' server is; `server` is the process, when it is ours."""
-
-    uri: str
-    auth: tuple[str, str]
-    database: str | None
-    server: BoltServer | None
-
-    @property
-    def ours(self) -> BoltServer:
-        """Our own server; a test that needs one is skipped on another."""
-        if self.server is None:
-            pytest.skip("needs a server that may be frozen; unset NEO4J_URI")
-        return self.server
-
-    def connection(self, dialect: Dialect, **changed: Any) -> Neo4jConnection:
-        """A connection to it, other than usual in what is named."""
-        settings = {"uri": self.uri, "auth": self.auth, "database": self.database, "seconds": 60.0}
-        return Neo4jConnection(dialect=dialect, **{**settings, **changed})
 
 
 @dataclass(frozen=True)
@@ -67,18 +43,6 @@ class Graph:
         await self.connection.write(work)
 
 
-@pytest.fixture(scope="session")
-async def target() -> AsyncIterator[Target]:
-    """The server that all tests share."""
-    uri = os.environ.get("NEO4J_URI")
-    if uri:
-        auth = (os.environ.get("NEO4J_USER", "neo4j"), os.environ.get("NEO4J_PASSWORD", ""))
-        yield Target(uri, auth, os.environ.get("NEO4J_DATABASE"), None)
-        return
-    async with bolt_server() as server:
-        yield Target(server.uri, (server.user, server.password), server.database, server)
-
-
 @pytest.fixture
 async def open_graph(target: Target) -> AsyncIterator[Callable[..., Any]]:
     """Open graphs by dialect; they are emptied and closed afterwards."""
@@ -100,10 +64,6 @@ async def graph(request: pytest.FixtureRequest, open_graph: Callable[..., Any]) 
     """An empty graph; each test runs once for each dialect."""
     opened: Graph = await open_graph(request.param)
     return opened
-
-
-def random_prefix() -> str:
-    return f"t{secrets.token_hex(6)}_"
 
 
 async def _drop(graph: Graph) -> None:

@@ -14,8 +14,8 @@ from clew.stores.errors import StoreError, StoreMisconfigured, StoreUnavailable
 from clew.stores.neo4j.connection import ATTEMPTS, Neo4jConnection, Neo4jTransaction
 from clew.stores.neo4j.dialect import Neo4j5
 from clew.stores.neo4j.graph import Neo4jGraphStore
+from clew.tests.bolt_server import Target
 
-from .conftest import Target
 from .proxy import within
 
 

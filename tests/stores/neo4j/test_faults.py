@@ -17,8 +17,9 @@ from clew.stores.neo4j.dialect import Neo4j5
 from clew.stores.neo4j.graph import Neo4jGraphStore
 from clew.stores.neo4j.projection import Neo4jProjection
 from clew.stores.walk import Walk
+from clew.tests.bolt_server import Target
 
-from .conftest import Graph, Target
+from .conftest import Graph
 from .proxy import Proxy, proxied, within
 from .scene import Scene, random_scene
 

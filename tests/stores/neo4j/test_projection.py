@@ -15,8 +15,9 @@ from clew.stores.neo4j.dialect import Neo4j5
 from clew.stores.neo4j.projection import BATCH
 from clew.stores.records import ProjectedKind
 from clew.stores.walk import Walk
+from clew.tests.bolt_server import Target
 
-from .conftest import Graph, Target
+from .conftest import Graph
 from .scene import Scene, random_scene
 
 KINDS: tuple[ProjectedKind, ...] = ("audience", "entity", "relationship", "document")

@@ -12,8 +12,9 @@ from clew.stores.access import Access
 from clew.stores.errors import InvalidInput
 from clew.stores.neo4j.connection import Neo4jTransaction
 from clew.stores.walk import Walk
+from clew.tests.bolt_server import Target
 
-from .conftest import Graph, Target
+from .conftest import Graph
 from .scene import Scene, random_scene
 from .test_walk import random_access
 

@@ -82,7 +82,7 @@ BAD: dict[str, tuple[Callable[[], DocumentDraft], str]] = {
     "less than no weight": (lambda: _met(confidence=-0.5), "MET has confidence -0.5"),
     "too sure": (lambda: _met(confidence=1.5), "MET has confidence 1.5"),
     "no number": (lambda: _met(confidence=float("nan")), "MET has confidence nan"),
-    "no evidence": (lambda: _met(evidence=[]), r"chunks \[\]; name the indexes of at least one .* 1 chunks"),
+    "no evidence": (lambda: _met(evidence=[]), r"chunks \[\]; name .* at least one .* 1 chunks"),
     "evidence beyond the end": (lambda: _met(evidence=[0, 1]), r"rests on chunks \[0, 1\]"),
     "evidence before the start": (lambda: _met(evidence=[-1]), r"rests on chunks \[-1\]"),
     "a relation of an odd type": (lambda: _met("met`) --"), "cannot be the type of"),

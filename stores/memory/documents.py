@@ -1,0 +1,57 @@
+"""Writing documents into memory: each lands whole, or not at all."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from ..access import Access
+from ..errors import InvalidInput
+from ..records import DocumentDraft, WriteReport
+from .record import MemoryRecord
+
+__all__ = ["MemoryDocumentStore"]
+
+
+class MemoryDocumentStore:
+    """A `DocumentStore` on a record in memory."""
+
+    def __init__(self, record: MemoryRecord) -> None:
+        self._record = record
+
+    async def hashes(
+        self, keys: Sequence[str], *, sectioned: bool = False, access: Access
+    ) -> dict[str, str]:
+        """Content hashes of those documents that are stored with enrichment complete.
+
+        `sectioned`: only of those that have sections, or nothing to make them of.
+        """
+        namespace, documents = access.only_namespace(), self._record.documents
+        stored = {key: documents[namespace, key] for key in keys if (namespace, key) in documents}
+        return {
+            key: document.prepared.draft["content_hash"]
+            for key, document in stored.items()
+            if not (sectioned and document.lacks_sections)
+        }
+
+    async def write(self, documents: Sequence[DocumentDraft], *, access: Access) -> WriteReport:
+        """Write or replace each document with everything of it.
+
+        A document that is refused is reported under `failed`; the others land.
+        """
+        namespace = access.only_namespace()
+        report = WriteReport(written=[], replaced=[], failed={})
+        for document in documents:
+            try:
+                prepared = self._record.preparer.prepare(copy.deepcopy(document))
+            except InvalidInput as error:
+                report["failed"][document["key"]] = str(error)
+            else:
+                replaced = self._record.put(namespace, prepared)
+                report["replaced" if replaced else "written"].append(document["key"])
+        return report
+
+    async def delete(self, keys: Sequence[str], *, access: Access) -> int:
+        """Delete documents and what only they bore out; returns how many there were."""
+        namespace = access.only_namespace()
+        return sum([self._record.take_out(namespace, key) for key in keys])
