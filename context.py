@@ -69,6 +69,10 @@ class RetrievalContext(BaseModel):
     relations_to: str | None = Field(
         None, pattern=ISO_DATE, description="Walk only relations seen on or before this date."
     )
+    on_graph_failure: Literal["search_only", "postgres"] = Field(
+        "search_only",
+        description="When the graph's copy is out: leave the graph out, or walk the record.",
+    )
     graph_min_entities_threshold: int = Field(
         10, ge=5, le=20, description="Fewer expanded entities than this count as sparse."
     )

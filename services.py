@@ -50,6 +50,7 @@ __all__ = [
     "close_services",
     "current_services",
     "database_server",
+    "open_copy",
     "open_services",
 ]
 
@@ -118,7 +119,7 @@ async def open_services(settings: Settings) -> Services:
             revive=server.start if server else None,
         )
         opened.push_async_callback(database.close)
-        copy = _copy(settings)
+        copy = open_copy(settings)
         if copy is not None:
             opened.push_async_callback(copy.close)
         record = PostgresGraphStore(database)
@@ -214,7 +215,8 @@ async def _dsn(settings: Settings, server: EmbeddedPostgres | None) -> str:
     return settings.database_url.get_secret_value()
 
 
-def _copy(settings: Settings) -> Neo4jConnection | None:
+def open_copy(settings: Settings) -> Neo4jConnection | None:
+    """The connection to the graph's copy, if one is configured; nothing is opened yet."""
     if settings.neo4j_uri is None:
         return None
     prefix, password = settings.graph_label_prefix, settings.neo4j_password

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
@@ -29,6 +29,8 @@ Branches = Mapping[str, tuple[Callable[[Any], Any], dict[Hashable, str]]]
 
 Node = Callable[..., Awaitable[Mapping[str, Any]]]
 
+INSTEAD = "the graph in PostgreSQL was asked instead of its copy"
+
 
 @dataclass(frozen=True)
 class Step:
@@ -36,7 +38,8 @@ class Step:
 
     `effect`: what the answer lacks when the step fails; `None`: the run cannot do without it.
     `ceiling`: the context field with its time limit in ms. `guarded`: it asks the graph database,
-    whose breaker counts its outcome. `otherwise`: what the step leaves in the state when it fails.
+    whose breaker counts its outcome; when that is a copy, the record may stand in. `otherwise`:
+    what the step leaves in the state when it fails.
 
     A node that takes `seconds` is told how long it may take and minds the time itself.
     """
@@ -69,7 +72,7 @@ class Step:
                 seconds = float("inf")
             arguments = (state, runtime) if takes_runtime else (state,)
             begun = time.perf_counter()
-            update = await self._run(arguments, given, services, seconds)
+            update = await self._run(arguments, given, services, runtime.context, seconds)
             spent = (time.perf_counter() - begun) * 1000
             took = [StepTime(node=self.name, ms=round(spent, 2))]
             # The step that starts a run afresh also forgets the times of the run before.
@@ -86,6 +89,7 @@ class Step:
         arguments: tuple[Any, ...],
         given: dict[str, Any],
         services: Services,
+        context: RetrievalContext,
         seconds: float,
     ) -> dict[str, Any]:
         if self.effect is None:
@@ -93,15 +97,26 @@ class Step:
         try:
             if seconds <= 0:
                 raise StoreTimeout("The run was out of time before this step.")
-            async with AsyncExitStack() as stack:
-                if self.guarded:
-                    await stack.enter_async_context(services.graph_breaker.call())
-                if seconds != float("inf"):
-                    await stack.enter_async_context(asyncio.timeout(seconds))
+            guard = services.graph_breaker.call() if self.guarded else nullcontext()
+            async with guard, _within(seconds):
                 return dict(await self.node(*arguments, **given))
         except EXPECTED as error:
             lost = degradation(self.name, error, self.effect)
+            if self.guarded and _has_copy(services) and context.on_graph_failure == "postgres":
+                with suppress(*EXPECTED):
+                    async with _within(seconds):
+                        instead = {**given, "graph": services.record}
+                        update = dict(await self.node(*arguments, **instead))
+                    return {**update, "degraded": [{**lost, "effect": INSTEAD, "failed": False}]}
             return {**self.otherwise, "degraded": [lost]}
+
+
+def _has_copy(services: Services) -> bool:
+    return services.graph is not services.record
+
+
+def _within(seconds: float) -> AbstractAsyncContextManager[Any]:
+    return nullcontext() if seconds == float("inf") else asyncio.timeout(seconds)
 
 
 def wire(

@@ -14,7 +14,7 @@ from ...state import MAX_QUESTION, Plan, Request, RetrievalInput, RetrievalUpdat
 from ...stores.access import Identity
 from ...stores.breaker import Breaker
 from ...stores.errors import InvalidInput, UnknownNamespace
-from ...stores.protocols import EntityStore
+from ...stores.protocols import EntityStore, GraphStore
 from ...stores.records import Filters, NamespaceStats
 
 __all__ = ["admit"]
@@ -27,6 +27,8 @@ async def admit(
     entities: EntityStore,
     identity: Identity,
     settings: Settings,
+    graph: GraphStore,
+    record: GraphStore,
     graph_breaker: Breaker,
     chat: ChatModel | None,
 ) -> RetrievalUpdate:
@@ -52,7 +54,7 @@ async def admit(
     forgotten: Any = Overwrite([])
     return RetrievalUpdate(
         request=Request(question=question, namespaces=namespaces, filters=filters),
-        plan=_plan(context, stats, graph_breaker),
+        plan=_plan(context, stats, _out(context, graph, record, graph_breaker)),
         understanding=None,
         hits=[],
         seeds=[],
@@ -90,11 +92,19 @@ def _question(text: str) -> str:
     return question
 
 
-def _plan(context: RetrievalContext, stats: list[NamespaceStats], breaker: Breaker) -> Plan:
+def _out(
+    context: RetrievalContext, graph: GraphStore, record: GraphStore, breaker: Breaker
+) -> bool:
+    """Whether no graph can be asked: the circuit is open and nothing stands in."""
+    stands_in = graph is not record and context.on_graph_failure == "postgres"
+    return breaker.state == "open" and not stands_in
+
+
+def _plan(context: RetrievalContext, stats: list[NamespaceStats], graph_out: bool) -> Plan:
     if context.mode == "search_only":
         return Plan(mode="search_only", reason="the caller asked for search only")
     if not any(entry["entities"] for entry in stats):
         return Plan(mode="search_only", reason="the namespaces hold no entities")
-    if breaker.state == "open":
+    if graph_out:
         return Plan(mode="search_only", reason="the circuit of the graph database is open")
     return Plan(mode="hybrid", reason="the namespaces hold entities")

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from . import ask, bench, demo, diagram, doctor, evaluate, ingest, maintain, trace
+from . import ask, bench, demo, diagram, doctor, evaluate, ingest, maintain, path, trace
 
 __all__ = ["app", "main"]
 
@@ -23,6 +23,7 @@ app.command("demo")(demo.demo)
 app.command("ingest")(ingest.ingest)
 app.command("ask")(ask.ask)
 app.command("trace")(trace.trace)
+app.command("path")(path.path)
 app.command("doctor")(doctor.doctor)
 app.command("graph")(diagram.graph)
 app.command("eval")(evaluate.evaluate)
@@ -62,6 +63,8 @@ def _sentence(error: Exception) -> tuple[str, int] | None:
         return str(error), FAULT
     if isinstance(error, ValidationError):
         first = error.errors()[0]
+        if not first["loc"]:
+            return f"{first['msg'].removeprefix('Value error, ')}.", MISTAKE
         field = ".".join(str(part) for part in first["loc"]) or error.title
         if error.title == "Settings":
             field = f"CLEW_{field.upper()}"

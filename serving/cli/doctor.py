@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
+
+from .options import As, Namespace
 
 if TYPE_CHECKING:
     from ...settings import Settings
@@ -25,14 +27,55 @@ class Check(NamedTuple):
     advice: str = ""
 
 
-def doctor() -> None:
+def doctor(
+    profile: Annotated[
+        bool,
+        typer.Option("--profile-types", help="Also look up each type of entity, and time it."),
+    ] = False,
+    namespace: Namespace = "",
+    principals: As = None,
+) -> None:
     """Check the models, the database and what it holds. Exits 1 when something must be mended."""
     from . import render
 
     checks = asyncio.run(_checks())
     render.check_table(checks)
+    if profile:
+        _profile_types(namespace, principals)
     if any(check.state == "fail" for check in checks):
         raise typer.Exit(1)
+
+
+def _profile_types(namespace: str, principals: list[str] | None) -> None:
+    from ...services import current_services
+    from ...stores.access import current_identity
+    from ...stores.postgres.entities import PostgresEntityStore
+    from ...stores.postgres.profile import TypeProfile, profile_types
+    from . import render
+    from .running import run
+
+    async def work() -> list[TypeProfile]:
+        services = await current_services()
+        space = namespace or services.settings.namespace
+        entities = PostgresEntityStore(services.database)
+        access = current_identity().access((space,))
+        return await profile_types(services.database, entities, space, access)
+
+    render.table(
+        "types of entities",
+        ["type", "entities", "with a vector", "passages each", "at most", "ms a name"],
+        [
+            [
+                one["kind"],
+                f"{one['entities']:,}",
+                f"{one['embedded']:,}",
+                f"{one['passages']:.1f}",
+                f"{one['most']:,}",
+                f"{one['lookup_ms']:.2f}",
+            ]
+            for one in run(work, principals)
+        ],
+    )
 
 
 async def _checks() -> list[Check]:
@@ -54,8 +97,27 @@ async def _checks() -> list[Check]:
         checks.append(Check("ok", "embedding model", found))
         embedder.close()
     checks += await _database(settings, model)
+    checks += await _copy(settings)
     checks += await _optional(settings)
     return checks
+
+
+async def _copy(settings: Settings) -> list[Check]:
+    from ...services import open_copy
+    from ...stores.errors import StoreError
+    from ...stores.neo4j.graph import Neo4jGraphStore
+
+    copy = open_copy(settings)
+    if copy is None:
+        return [Check("ok", "copy of the graph", "none: questions walk the record")]
+    walked = "walked" if settings.graph_store != "postgres" else "kept, not walked"
+    try:
+        await Neo4jGraphStore(copy).healthy()
+    except StoreError as error:
+        return [Check("fail", "copy of the graph", f"{settings.neo4j_uri}, {walked}", str(error))]
+    finally:
+        await copy.close()
+    return [Check("ok", "copy of the graph", f"{settings.neo4j_uri}, {walked}")]
 
 
 async def _database(settings: Settings, model: tuple[str, int] | None) -> list[Check]:

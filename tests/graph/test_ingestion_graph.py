@@ -157,7 +157,7 @@ async def test_what_the_database_refuses_is_skipped_and_the_rest_lands(services:
     assert report["written"] == 1
     (skipped,) = report["skipped"]
     assert skipped["source"] == "bad"
-    assert "refused" in skipped["reason"]
+    assert skipped["reason"] == "'2024-02-31' is not a date; write YYYY-MM-DD."
 
 
 async def test_a_document_is_for_those_on_its_list_else_on_the_runs(services: Services) -> None:

@@ -29,7 +29,9 @@ class Shelf:
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
 
-    async def hashes(self, keys: Sequence[str], *, access: Access) -> dict[str, str]:
+    async def hashes(
+        self, keys: Sequence[str], *, sectioned: bool = False, access: Access
+    ) -> dict[str, str]:
         return {key: self.kept[key] for key in keys if key in self.kept}
 
 

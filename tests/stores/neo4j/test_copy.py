@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from clew.graph.steps import INSTEAD
+from clew.services import Services
 from clew.stores.errors import StoreUnavailable
 from clew.stores.neo4j.projection import Neo4jProjection
 from clew.stores.postgres.outbox import PostgresOutbox
 from clew.stores.projecting import compare, send
 from clew.stores.walk import Walk
+from clew.tests.bolt_server import Target, random_prefix
+from clew.tests.conftest import OpenTestServices
+from clew.tests.graph.scene import (
+    WORLD,
+    ask,
+    breaker,
+    fails,
+    gone,
+    ingest,
+    patient,
+    with_faults,
+)
 from clew.tests.stores.postgres.conftest import Stores
 from clew.tests.stores.postgres.drafts import history, reader, story
 
@@ -160,3 +176,86 @@ async def test_a_deleted_document_takes_its_audience_out_of_the_copy(
     await send(outbox, copy.projection, silent)
     for kind in ("audience", "entity", "relationship", "document"):
         assert await copy.projection.read(kind, after=0, limit=9) == []
+
+
+async def services_with(
+    open_test_services: OpenTestServices, target: Target, **settings: Any
+) -> Services:
+    """Services that walk a copy on the tests' server, under labels of their own."""
+    user, password = target.auth
+    return await open_test_services(
+        **{
+            "graph_store": "neo4j",
+            "neo4j_uri": target.uri,
+            "neo4j_user": user,
+            "neo4j_password": SecretStr(password),
+            "neo4j_database": target.database,
+            "neo4j_seconds": 30,
+            "graph_label_prefix": random_prefix(),
+            **settings,
+        }
+    )
+
+
+async def test_ingestion_keeps_the_copy_true_and_questions_walk_it(
+    open_test_services: OpenTestServices, target: Target
+) -> None:
+    services = await services_with(open_test_services, target)
+    report = await ingest(services, WORLD)
+    assert (report["pending"], report["degraded"]) == (0, [])
+    assert services.projection is not None
+    assert await compare(services.outbox, services.projection, silent) == []
+    over = await ask(services, "Who married Katherine Mansfield?")
+    record = await ask(replace(services, graph=services.record), "Who married Katherine Mansfield?")
+    assert not over["degraded"]
+    assert [e["path"] for e in over["entities"]] == [e["path"] for e in record["entities"]]
+    assert [r["passage"]["id"] for r in over["ranked"]] == [
+        r["passage"]["id"] for r in record["ranked"]
+    ]
+    assert over["relationships"]
+
+
+async def test_an_outage_of_the_copy_during_ingestion_loses_nothing(
+    open_test_services: OpenTestServices, target: Target
+) -> None:
+    services = await services_with(open_test_services, target)
+    await ingest(services, WORLD[:2])
+    offline = replace(services, projection=Failing(services.projection, 0))  # type: ignore[arg-type]
+    report = await ingest(offline, WORLD[2:])
+    assert report["written"] == len(WORLD[2:])
+    assert report["pending"] > 0
+    assert [entry["stage"] for entry in report["degraded"]] == ["project"]
+    assert services.projection is not None
+    assert await compare(services.outbox, services.projection, silent)
+    await send(services.outbox, services.projection, silent)
+    assert await compare(services.outbox, services.projection, silent) == []
+
+
+async def test_when_the_copy_is_out_the_record_is_walked_if_so_wished(
+    open_test_services: OpenTestServices, target: Target
+) -> None:
+    services = await services_with(open_test_services, target)
+    await ingest(services, WORLD)
+    question = "Who married Katherine Mansfield?"
+    down = with_faults(
+        services,
+        graph={name: fails(gone()) for name in ("expand", "mentions_of", "relationships_among")},
+    )
+    without = await ask(down, question)
+    assert {entry["stage"] for entry in without["degraded"]} == {
+        "expand_graph",
+        "map_relationships",
+    }
+    assert not without["entity_passages"]
+    down = replace(down, graph_breaker=breaker())
+    instead = await ask(down, question, patient(on_graph_failure="postgres"))
+    assert {entry["effect"] for entry in instead["degraded"]} == {INSTEAD}
+    assert not any(entry["failed"] for entry in instead["degraded"])
+    whole = await ask(services, question)
+    assert [r["passage"]["id"] for r in instead["ranked"]] == [
+        r["passage"]["id"] for r in whole["ranked"]
+    ]
+    # With the circuit open nobody asks the copy, and nothing is lost either.
+    opened = replace(down, graph_breaker=breaker(is_open=True))
+    assert (await ask(opened, question, patient(on_graph_failure="postgres")))["entity_passages"]
+    assert (await ask(opened, question))["plan"]["mode"] == "search_only"

@@ -110,9 +110,13 @@ async def nearest(s: Stores, a: Access) -> object:
 
 async def hashed(s: Stores, a: Access) -> object:
     """Whoever may write to a namespace is told what lies there: only the others are asked."""
-    others = tuple(name for name in a.namespaces if name != "shared")
-    access = Access(others, a.principals)
-    return await s.documents.hashes(["vex/private", "vex/tenant"], access=access)
+    return [
+        await s.documents.hashes(
+            ["vex/private", "vex/tenant"], access=Access((name,), a.principals)
+        )
+        for name in a.namespaces
+        if name != "shared"
+    ]
 
 
 Call = Callable[[Stores, Access], Awaitable[object]]
