@@ -15,7 +15,7 @@ from .build import build, built
 from .dataset import draw
 from .measure import Row, index_sizes, measure
 
-__all__ = ["Result", "growth", "run", "slowdown"]
+__all__ = ["Result", "growth", "markdown", "run", "slowdown"]
 
 
 class Result(TypedDict):
@@ -73,3 +73,32 @@ def growth(smaller: Result, larger: Result) -> dict[tuple[str, str], float]:
         for row in larger["rows"]
         if (key := (row["query"], row["caller"])) in before
     }
+
+
+def markdown(results: list[Result]) -> str:
+    """A table a size: milliseconds a caller, and what the exact answer says and costs."""
+    return "\n\n".join(map(_table, results))
+
+
+def _table(result: Result) -> str:
+    callers = list(dict.fromkeys(row["caller"] for row in result["rows"]))
+    by_query: dict[str, dict[str, Row]] = {}
+    for row in result["rows"]:
+        by_query.setdefault(row["query"], {})[row["caller"]] = row
+    lines = [
+        f"{result['size']:,} entities and passages; p50 / p95 in ms:",
+        "",
+        f"| query | {' | '.join(callers)} | 8 clients: p95, a second | exact: p50 | overlap@20 |",
+        "|---" * (len(callers) + 4) + "|",
+    ]
+    for query, rows in by_query.items():
+        free = rows[callers[0]]
+        exact, overlap = free["baseline_ms"], free["overlap"]
+        cells = [
+            *(f"{rows[who]['ms']['p50']:.1f} / {rows[who]['ms']['p95']:.1f}" for who in callers),
+            f"{free['crowd_ms']['p95']:.0f}, {free['crowd_ms']['per_second']:.0f}",
+            "" if exact is None else f"{exact:,.0f}",
+            "" if overlap is None else f"{overlap:.2f}",
+        ]
+        lines.append(f"| {query} | {' | '.join(cells)} |")
+    return "\n".join(lines)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from .options import Json
+from .pages import replace_between
 
 __all__ = ["bench_stores"]
 
@@ -23,6 +25,10 @@ def bench_stores(
     ],
     queries: Annotated[int, typer.Option(help="Queries of each kind.", min=20)] = 100,
     again: Annotated[bool, typer.Option(help="Build collections that are there anew.")] = False,
+    into: Annotated[
+        Path | None,
+        typer.Option(help="Put the tables between this page's <!-- bench --> marks.", exists=True),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Build a power-law graph with passages and time every kind of query on it.
@@ -31,7 +37,7 @@ def bench_stores(
     may read 10% and 1%; one query after another, then by eight clients at once. Collections stay,
     in databases named clew_bench_SIZE.
     """
-    from ...evaluation.stores_bench.report import growth, run, slowdown
+    from ...evaluation.stores_bench.report import growth, markdown, run, slowdown
     from ...settings import load_settings
     from . import render
     from .running import run as run_command
@@ -44,6 +50,8 @@ def bench_stores(
                 load_settings(), wanted, queries, again, lambda said: bar(next(stages), None, said)
             )
         )
+    if into is not None:
+        replace_between(into, "bench", markdown(results))
     if as_json:
         render.json_output({"results": results})
         return

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from .pages import replace_between
 
 __all__ = ["graph", "mermaid"]
 
@@ -27,12 +28,7 @@ def graph(
     if into is None:
         render.plain(picture)
         return
-    text = into.read_text("utf-8")
-    marked = re.compile(rf"(<!-- graph:{name} -->\n).*?(<!-- /graph:{name} -->)", re.DOTALL)
-    if not marked.search(text):
-        raise typer.BadParameter(f"{into} has no <!-- graph:{name} --> marks.")
-    block = f"```mermaid\n{picture.strip()}\n```\n"
-    into.write_text(marked.sub(lambda m: m[1] + block + m[2], text), "utf-8")
+    replace_between(into, f"graph:{name}", f"```mermaid\n{picture.strip()}\n```")
 
 
 def mermaid(name: Literal["retrieval", "ingestion"]) -> str:
