@@ -80,6 +80,7 @@ async def _kinds(load: Workload) -> list[tuple[str, Callable[[], Ask]]]:
         ("lookup exact", load.exact),
         ("lookup typo", load.typo),
         ("lookup full text", load.text),
+        ("lookup by meaning", load.meaning),
         ("BM25", load.bm25),
         ("vector", load.vector),
         ("BM25 beside vector", lambda: _both(load)),

@@ -151,6 +151,13 @@ class Workload:
         ]
         return lambda: self.entities.find_text(names, limit=5, access=self._access)
 
+    def meaning(self) -> Ask:
+        """Two names by the entities nearest in meaning."""
+        vectors = np.stack([self.embedding(), self.embedding()])
+        return lambda: self.entities.find_nearest(
+            ["one", "other"], vectors, limit=5, min_cosine=0.0, access=self._access
+        )
+
     def question(self) -> str:
         """Six words of a passage."""
         words = sorted(set(self._rng.choice(self._drawn.texts).split()))

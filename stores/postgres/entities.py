@@ -13,7 +13,6 @@ from ..access import Access
 from ..protocols import Vector
 from ..records import ChunkEntity, Entity, Hit, LinkVia, NameMatch, NamespaceStats
 from . import lookup_queries as queries
-from .chunks import EXACT_BELOW
 from .database import Database
 from .queries import access_params, halfvec
 
@@ -25,6 +24,9 @@ LONGEST_TYPO = 64
 """Letters. The forms of a word grow with the square of its length."""
 MOST_SPELLINGS = 1024
 """Tried of one name of several words, each of which may be several known ones."""
+
+FEW_ENTITIES = 10_000
+"""Entities that are compared one by one."""
 
 TYPO_SCORE = 0.85
 TEXT_SCORE = 0.7
@@ -158,7 +160,7 @@ class PostgresEntityStore:
     async def _few(self, access: Access) -> bool:
         """Whether reading all entities is as fast as the vectors' index, and surer."""
         (held,) = await self._database.fetch(queries.COUNT_ENTITIES, access_params(access))
-        return bool(held["entities"] <= EXACT_BELOW)
+        return bool(held["entities"] <= FEW_ENTITIES)
 
     async def _by_name(
         self,

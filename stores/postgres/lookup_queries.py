@@ -10,6 +10,13 @@ __all__: list[str] = []
 
 _ENTITY: Final = "e.id, e.name, e.type, e.df"
 
+_SEEN: Final = f"""
+    (select true from mentions seen
+      where seen.entity_id = e.id and seen.audience = any{READABLE_IDS} limit 1)
+"""
+"""A readable entity, asked in the order of the answer and so a few times only: the limit keeps the
+planner from making a join of it, which would also keep it off the vectors' index."""
+
 FIND_EXACT: Final = f"""
     select e.norm as query, {_ENTITY}, 'exact' as via
       from entities e
@@ -46,8 +53,6 @@ FIND_SPELLINGS: Final = f"""
      order by asked.place, found.df desc, found.id
 """
 
-# Who may read is asked in the order of the answer, so that a common word asks it a few times only;
-# the subquery's limit keeps the planner from making a join of it.
 FIND_ALL_WORDS: Final = f"""
     select asked.place, found.*
       from unnest(%(places)s::int[], %(words)s::jsonb[]) as asked (place, words)
@@ -61,8 +66,7 @@ FIND_ALL_WORDS: Final = f"""
              order by length, e.df desc, e.id
             offset 0
           ) e
-         where (select true from mentions seen
-                 where seen.entity_id = e.id and seen.audience = any{READABLE_IDS} limit 1)
+         where {_SEEN}
          order by e.length, e.df desc, e.id
          limit %(limit)s
      ) found
@@ -74,22 +78,38 @@ COUNT_ENTITIES: Final = """
       from namespaces n where n.name = any(%(namespaces)s)
 """
 
-_FIND_NEAREST: Final = f"""
+FIND_NEAREST: Final = f"""
     select asked.place, found.*
       from unnest(%(embeddings)s::text[]) with ordinality as asked (embedding, place)
      cross join lateral (
         select {_ENTITY}, (1 - (e.embedding <=> asked.embedding::halfvec))::float8 as cosine
           from entities e
-         where {READABLE_ENTITY} and e.embedding is not null
-         order by (e.embedding <=> asked.embedding::halfvec) {{exact}}
+         where e.namespace = any(%(namespaces)s) and {_SEEN}
+         order by e.embedding <=> asked.embedding::halfvec
          limit %(limit)s
      ) found
      where found.cosine >= %(min_cosine)s
      order by asked.place, found.cosine desc, found.id
 """
-FIND_NEAREST: Final = _FIND_NEAREST.format(exact="")
-# The sum keeps the vectors' index out: a small namespace is read whole.
-FIND_NEAREST_EXACT: Final = _FIND_NEAREST.format(exact="+ 0, e.id")
+FIND_NEAREST_EXACT: Final = f"""
+    select asked.place, found.*
+      from unnest(%(embeddings)s::text[]) with ordinality as asked (embedding, place)
+     cross join lateral (
+        select {_ENTITY}, (1 - e.distance)::float8 as cosine
+          from (
+            select {_ENTITY}, e.embedding <=> asked.embedding::halfvec as distance
+              from entities e
+             where e.namespace = any(%(namespaces)s) and e.embedding is not null
+             order by distance, e.id
+            offset 0
+          ) e
+         where {_SEEN}
+         order by e.distance, e.id
+         limit %(limit)s
+     ) found
+     where found.cosine >= %(min_cosine)s
+     order by asked.place, found.cosine desc, found.id
+"""
 
 SIMILARITY: Final = f"""
     select e.id, (1 - (e.embedding <=> %(embedding)s::halfvec))::float8 as score
@@ -105,23 +125,42 @@ MENTIONS_IN: Final = f"""
      order by m.chunk_id, m.subject desc, m.count desc, e.id
 """
 
-_NEAR_CHUNKS: Final = f"""
+NEAR_CHUNKS: Final = f"""
     select given.id as chunk, 0 as count, false as subject, found.id, found.name, found.type,
            found.df
       from chunks given
      cross join lateral (
         select {_ENTITY}, (1 - (e.embedding <=> given.embedding))::float8 as cosine
           from entities e
-         where {READABLE_ENTITY} and e.embedding is not null and e.namespace = given.namespace
-         order by (e.embedding <=> given.embedding) {{exact}}
+         where e.namespace = given.namespace and {_SEEN}
+         order by e.embedding <=> given.embedding
          limit %(limit)s
      ) found
      where given.id = any(%(ids)s) and given.audience = any{READABLE_IDS}
        and found.cosine >= %(min_cosine)s
      order by given.id, found.cosine desc, found.id
 """
-NEAR_CHUNKS: Final = _NEAR_CHUNKS.format(exact="")
-NEAR_CHUNKS_EXACT: Final = _NEAR_CHUNKS.format(exact="+ 0, e.id")
+NEAR_CHUNKS_EXACT: Final = f"""
+    select given.id as chunk, 0 as count, false as subject, found.id, found.name, found.type,
+           found.df
+      from chunks given
+     cross join lateral (
+        select {_ENTITY}, (1 - e.distance)::float8 as cosine
+          from (
+            select {_ENTITY}, e.embedding <=> given.embedding as distance
+              from entities e
+             where e.namespace = given.namespace and e.embedding is not null
+             order by distance, e.id
+            offset 0
+          ) e
+         where {_SEEN}
+         order by e.distance, e.id
+         limit %(limit)s
+     ) found
+     where given.id = any(%(ids)s) and given.audience = any{READABLE_IDS}
+       and found.cosine >= %(min_cosine)s
+     order by given.id, found.cosine desc, found.id
+"""
 
 STATS: Final = """
     select n.name as namespace, n.documents, n.chunks, n.entities, n.relationships
