@@ -12,8 +12,8 @@ from typing import Any, Protocol, get_args
 
 from typing_extensions import TypedDict
 
+from .projected import ProjectedKind
 from .protocols import GraphProjection
-from .records import ProjectedKind
 
 __all__ = ["Difference", "Outbox", "compare", "send"]
 

@@ -13,6 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .access import Access
+from .projected import (
+    ProjectedAudience,
+    ProjectedDocument,
+    ProjectedEntity,
+    ProjectedKind,
+    ProjectedRelationship,
+)
 from .records import (
     ChunkEntity,
     ChunkScores,
@@ -24,11 +31,6 @@ from .records import (
     NamespaceStats,
     Passage,
     PassageLink,
-    ProjectedAudience,
-    ProjectedDocument,
-    ProjectedEntity,
-    ProjectedKind,
-    ProjectedRelationship,
     ReachedEntity,
     Relationship,
     SectionHit,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from ..records import (
+from ..projected import (
     ProjectedAudience,
     ProjectedDocument,
     ProjectedEntity,

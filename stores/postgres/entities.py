@@ -93,6 +93,7 @@ class PostgresEntityStore:
                 "embeddings": [halfvec(row) for row in embeddings],
                 "limit": limit,
                 "min_cosine": min_cosine,
+                "most": FEW_ENTITIES,
                 **access_params(access),
             },
         )
@@ -133,6 +134,7 @@ class PostgresEntityStore:
                 "ids": list(chunks),
                 "limit": limit,
                 "min_cosine": min_cosine,
+                "most": FEW_ENTITIES,
                 **access_params(access),
             },
         )

@@ -80,26 +80,33 @@ COUNT_ENTITIES: Final = """
 
 FIND_NEAREST: Final = f"""
     select asked.place, found.*
-      from unnest(%(embeddings)s::text[]) with ordinality as asked (embedding, place)
+      from unnest(%(embeddings)s::text[]::halfvec[]) with ordinality
+           as asked (embedding, place)
      cross join lateral (
-        select {_ENTITY}, (1 - (e.embedding <=> asked.embedding::halfvec))::float8 as cosine
+        select {_ENTITY}, (1 - (e.embedding <=> asked.embedding))::float8 as cosine
           from entities e
          where e.namespace = any(%(namespaces)s) and {_SEEN}
-         order by e.embedding <=> asked.embedding::halfvec
+         order by e.embedding <=> asked.embedding
          limit %(limit)s
      ) found
      where found.cosine >= %(min_cosine)s
      order by asked.place, found.cosine desc, found.id
 """
+# The inner limit is never reached; it keeps the planner on the index by namespace.
 FIND_NEAREST_EXACT: Final = f"""
     select asked.place, found.*
-      from unnest(%(embeddings)s::text[]) with ordinality as asked (embedding, place)
+      from unnest(%(embeddings)s::text[]::halfvec[]) with ordinality
+           as asked (embedding, place)
      cross join lateral (
         select {_ENTITY}, (1 - e.distance)::float8 as cosine
           from (
-            select {_ENTITY}, e.embedding <=> asked.embedding::halfvec as distance
-              from entities e
-             where e.namespace = any(%(namespaces)s) and e.embedding is not null
+            select {_ENTITY}, e.embedding <=> asked.embedding as distance
+              from unnest(%(namespaces)s::text[]) as n (name)
+             cross join lateral (
+                select e.* from entities e
+                 where e.namespace = n.name and e.embedding is not null
+                 limit %(most)s
+             ) e
              order by distance, e.id
             offset 0
           ) e
@@ -148,8 +155,11 @@ NEAR_CHUNKS_EXACT: Final = f"""
         select {_ENTITY}, (1 - e.distance)::float8 as cosine
           from (
             select {_ENTITY}, e.embedding <=> given.embedding as distance
-              from entities e
-             where e.namespace = given.namespace and e.embedding is not null
+              from (
+                select e.* from entities e
+                 where e.namespace = given.namespace and e.embedding is not null
+                 limit %(most)s
+              ) e
              order by distance, e.id
             offset 0
           ) e

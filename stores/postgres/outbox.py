@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, LiteralString
 
 from ..errors import StoreUnavailable
-from ..records import ProjectedKind
+from ..projected import ProjectedKind
 from .database import Database
 
 __all__ = ["PostgresOutbox"]

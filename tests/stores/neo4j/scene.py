@@ -10,14 +10,14 @@ from typing import Any
 
 from clew.stores.access import Access
 from clew.stores.neo4j.projection import Neo4jProjection
-from clew.stores.records import (
-    Mention,
+from clew.stores.projected import (
     ProjectedAudience,
     ProjectedDocument,
     ProjectedEntity,
     ProjectedMention,
     ProjectedRelationship,
 )
+from clew.stores.records import Mention
 from clew.stores.walk import Walk
 
 from .paths import Path

@@ -13,7 +13,7 @@ from clew.stores.access import Access
 from clew.stores.neo4j.connection import Neo4jTransaction
 from clew.stores.neo4j.dialect import Neo4j5
 from clew.stores.neo4j.projection import BATCH
-from clew.stores.records import ProjectedKind
+from clew.stores.projected import ProjectedKind
 from clew.stores.walk import Walk
 from clew.tests.bolt_server import Target
 

@@ -13,7 +13,8 @@ from clew.stores.errors import InvalidInput
 from clew.stores.neo4j.connection import Neo4jConnection
 from clew.stores.neo4j.dialect import Neo4j5
 from clew.stores.neo4j.graph import Neo4jGraphStore
-from clew.stores.records import ProjectedRelationship, ReachedEntity
+from clew.stores.projected import ProjectedRelationship
+from clew.stores.records import ReachedEntity
 from clew.stores.walk import HOP_FACTORS, Walk
 
 from .conftest import Graph

@@ -1,4 +1,4 @@
-"""The walk against every walk there is."""
+"""The walk against every walk there is, and how much it reads for that."""
 
 from __future__ import annotations
 
@@ -146,15 +146,12 @@ async def star(stores: Stores, leaves: int) -> dict[str, int]:
     return await stores.entity_ids()
 
 
-async def test_among_equals_the_lowest_id_wins_at_every_limit(stores: Stores) -> None:
+async def test_ties_are_no_reason_to_read_on(stores: Stores) -> None:
     ids = await star(stores, 40)
-    leaves = sorted(id_ for name, id_ in ids.items() if name.startswith("leaf"))
     for hops in (1, 2, 3):
         for limit in (1, 2, 10, 41, 100):
-            reached, fanouts = await check(stores, {ids["hub"]: 0.7}, Walk(hops, limit), WHOLE)
-            wanted = [ids["hub"], ids["near"], *leaves][: limit + 1]
-            assert [entity["id"] for entity in reached] == wanted
-            assert {*fanouts} == {first(limit)}, "ties are no reason to read on"
+            _, fanouts = await check(stores, {ids["hub"]: 0.7}, Walk(hops, limit), WHOLE)
+            assert {*fanouts} == {first(limit)}
 
 
 async def test_what_parallel_relations_hide_is_read_after_all(stores: Stores) -> None:
@@ -237,39 +234,3 @@ async def test_a_walk_where_everything_is_closed_asks_for_no_relation(stores: St
         walk = Walk(3, type_weights=weights, default_weight=0.0)
         reached, fanouts = await check(stores, {ids["hub"]: 1.0}, walk, WHOLE)
         assert ([one["name"] for one in reached], fanouts) == (["hub"], [])
-
-
-async def test_a_step_is_told_as_it_is_stored_whichever_way_it_is_walked(stores: Stores) -> None:
-    await stores.write(
-        document(
-            "one",
-            chunk("x", ["a", "b", "c"]),
-            relations=[
-                relation("a", "LEFT", "b"),
-                relation("c", "MET", "b", confidence=0.5),
-            ],
-        )
-    )
-    ids = await stores.entity_ids()
-    last = (await stores.graph.expand({ids["a"]: 1.0}, walk=Walk(hops=3), access=reader()))[-1]
-    assert (last["name"], last["hop"], last["path"]) == (
-        "c",
-        2,
-        [
-            {"source": "a", "type": "LEFT", "target": "b", "weight": 0.5},
-            {"source": "c", "type": "MET", "target": "b", "weight": 0.25},
-        ],
-    )
-
-
-async def test_asking_about_nothing_asks_nobody() -> None:
-    nobody = PostgresGraphStore(cast("Any", None))
-    assert await nobody.expand({}, walk=Walk(), access=reader()) == []
-    assert await nobody.mentions_of({}, limit=9, always=[1], access=reader()) == []
-    assert await nobody.relationships_among([], limit=9, access=reader()) == []
-
-
-async def test_what_is_unknown_or_secret_is_no_seed(stores: Stores) -> None:
-    await stores.write(document("closed", chunk("x", ["a", "b"]), acl=["eve"]))
-    seeds = dict.fromkeys([*(await stores.entity_ids()).values(), 10**9], 1.0)
-    assert await stores.graph.expand(seeds, walk=Walk(), access=reader()) == []

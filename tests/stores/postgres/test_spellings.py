@@ -1,4 +1,4 @@
-"""Names that are written a little differently, or not in full."""
+"""Names of several words, short words and signs, written a little differently or not in full."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rapidfuzz.distance import OSA
 from clew.stores.records import NameMatch
 
 from .conftest import Stores
-from .drafts import chunk, document, mention, reader
+from .drafts import chunk, document, reader
 
 ACCESS = reader()
 
@@ -22,38 +22,22 @@ def told(matches: list[NameMatch]) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
-        ("turing machine", True),
-        ("turng machine", True),
-        ("tturing machine", True),
-        ("turinq machine", True),
-        ("turing machien", True),  # two neighbours swapped are one typo
-        ("turig machne", True),  # one a word
-        ("machine turing", False),  # word by word, in order
-        ("turing", False),
-        ("turng", False),
-        ("turng machine shop", False),
-        ("trng machine", False),
-        ("turing maschinen", False),
-        ("bib", False),
-        ("bobb", False),  # both words must be long enough
-        ("bib turing", False),
         ("bob turing", True),
         ("bob turimg", True),
-        ("bobb turing", False),
+        ("bobb turing", False),  # both words must be long enough
+        ("bib turing", False),
         ("deep c++ thougth", True),  # what is no word of letters must be the same
         ("deep c+ thought", False),
-        ("secrets", False),
     ],
 )
-async def test_a_word_may_have_one_typo_when_it_is_long_enough(
+async def test_beside_a_word_with_a_typo_the_short_and_odd_ones_must_be_the_same(
     stores: Stores, asked: str, found: bool
 ) -> None:
     await stores.write(
-        document("open", chunk("x", ["Turing Machine", "Bob", "Bob Turing", "Deep C++ Thought"])),
-        document("closed", chunk("y", ["Secret"]), acl=["eve"]),
+        document("one", chunk("x", ["Turing", "Bob", "Bob Turing", "Deep C++ Thought"]))
     )
     matches = await stores.entities.find_similar([asked], limit=5, access=ACCESS)
-    name = {"b": "Bob Turing", "d": "Deep C++ Thought"}.get(asked[0], "Turing Machine")
+    name = {"b": "Bob Turing", "d": "Deep C++ Thought"}.get(asked[0], "")
     assert told(matches) == ([(asked, name, "typo")] if found else [])
     assert {match["score"] for match in matches} <= {0.85}
 
@@ -68,7 +52,7 @@ def alike(asked: str, known: str) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_typos_are_found_wherever_the_edit_distance_says_one(
+async def test_typos_in_names_of_several_words_are_found_among_what_may_be_read(
     stores: Stores, seed: int
 ) -> None:
     rng = random.Random(seed)
@@ -115,7 +99,7 @@ async def test_a_short_name_that_is_known_as_it_stands_is_found_whatever_else_is
     "odd",
     ["!!!", "\\/", "'", "c++", ":*", "(a|b)", '"', "{}", pytest.param("k" * 5_000, id="long")],
 )
-async def test_signs_in_a_name_do_not_break_a_search(stores: Stores, odd: str) -> None:
+async def test_a_name_with_signs_is_found_by_the_very_same_signs(stores: Stores, odd: str) -> None:
     named = ["Turing", "!!!", "\\/", "C++", "'", "Turing C++ Reader"]
     await stores.write(document("one", chunk("x", named)))
     names = [odd, f"turing {odd}", "turimg"]
@@ -129,23 +113,3 @@ async def test_signs_in_a_name_do_not_break_a_search(stores: Stores, odd: str) -
     found = told(await stores.entities.find_exact(names, access=ACCESS))
     assert found == [(odd, name, "exact") for _, name, _ in own]
     assert await stores.documents.delete(["one"], access=ACCESS) == 1
-
-
-async def test_text_finds_the_tightest_names_first(stores: Stores) -> None:
-    await stores.write(
-        document("one", chunk("x", ["Opera Ballet of Paris", "Paris Commune", "Paris", "Opera"])),
-        document("two", chunk("y", ["Paris Opera"]), chunk("z", ["Paris Opera"])),
-        document("secret", chunk("w", [mention("Paris", kind="SPY")]), acl=["eve"]),
-    )
-    matches = await stores.entities.find_text(
-        ["opera paris", "none", "paris", "paris none"], limit=3, access=ACCESS
-    )
-    assert told(matches) == [
-        ("opera paris", "Paris Opera", "text"),
-        ("opera paris", "Opera Ballet of Paris", "text"),
-        ("paris", "Paris", "text"),
-        ("paris", "Paris Opera", "text"),  # as tight as the Commune, and mentioned more often
-        ("paris", "Paris Commune", "text"),
-    ]
-    assert [match["score"] for match in matches] == pytest.approx([0.7, 0.35, 0.7, 0.35, 0.35])
-    assert len(await stores.entities.find_text(["paris"], limit=1, access=ACCESS)) == 1
