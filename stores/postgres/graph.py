@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from functools import partial
+from typing import Any, LiteralString, NamedTuple, cast
 
 from ..access import Access
 from ..records import Mention, PathStep, ReachedEntity, Relationship
@@ -17,6 +18,8 @@ __all__ = ["PostgresGraphStore"]
 MENTION_DEPTH = 200
 """Best mentions of an entity that make candidates, shared among the caller's audiences; a rarer
 entity's mentions are all read. Many entities to a small depth find more than few to a large one."""
+HEAD = 16
+"""Nodes that are probed before the others, while nothing bounds what they lead to."""
 FEWEST = 100
 """Chunks for which candidates are sought, when fewer are wanted."""
 MENTIONS_DRAWN = 150
@@ -129,24 +132,45 @@ class PostgresGraphStore:
     ) -> list[dict[str, Any]]:
         """The entities one relation beyond the frontier that the result may still need.
 
+        While fewer than `limit` entities are known nothing bounds what to read; then the best of
+        the frontier go first, and what they bring bounds the rest.
+        """
+        ways = _ways(walk)
+        if ways is None:
+            return []
+        probe = partial(self._probe, roots, hop, walk, ways, access)
+        if len(frontier) <= HEAD or len(reached) >= walk.limit:
+            return await probe(frontier, reached)
+        order = sorted(frontier, key=lambda id_: (-frontier[id_]["score"], id_))
+        first = await probe({id_: frontier[id_] for id_ in order[:HEAD]}, reached)
+        known = {row["id"]: row for row in _merged(reached, first)}
+        rest = await probe({id_: frontier[id_] for id_ in order[HEAD:]}, known)
+        best: dict[int, dict[str, Any]] = {}
+        for row in sorted([*first, *rest], key=_foremost):
+            best.setdefault(row["id"], row)
+        return list(best.values())
+
+    async def _probe(
+        self,
+        roots: Mapping[int, ReachedEntity],
+        hop: int,
+        walk: Walk,
+        ways: _Ways,
+        access: Access,
+        frontier: Mapping[int, ReachedEntity],
+        reached: Mapping[int, Mapping[str, Any]],
+    ) -> list[dict[str, Any]]:
+        """The same from all of the frontier at once.
+
         Two entities may share several relations, and seeds need no place, so that the `limit`
         heaviest relations of a node can be fewer than `limit` entities. When what was left unread
         might have a place, more is read.
         """
-        named = {kind: factor for kind, factor in walk.type_weights.items() if factor > 0}
-        others = walk.default_weight > 0
-        if not named and not others:
-            return []
-        query = queries.expand_query(
-            named=bool(named),
-            others=others,
-            dated=walk.date_from is not None or walk.date_to is not None,
-        )
         fanout = walk.limit + walk.limit // 4
         floor = _weakest(reached.values(), walk.limit)[0]
         while True:
             rows = await self._database.fetch(
-                query,
+                ways.query,
                 {
                     "ids": list(frontier),
                     "scores": [entity["score"] for entity in frontier.values()],
@@ -154,8 +178,8 @@ class PostgresGraphStore:
                     "worth": [entity["score"] for entity in roots.values()],
                     "ratio": HOP_FACTORS[hop] / HOP_FACTORS[hop - 1],
                     "floor": floor,
-                    "types": list(named),
-                    "factors": list(named.values()),
+                    "types": list(ways.named),
+                    "factors": list(ways.named.values()),
                     "closed": list(walk.type_weights),
                     "default": walk.default_weight,
                     "date_from": walk.date_from,
@@ -174,12 +198,34 @@ class PostgresGraphStore:
             fanout *= 4
 
 
+class _Ways(NamedTuple):
+    """The statement of a hop, and the types that have a weight of their own."""
+
+    query: LiteralString
+    named: Mapping[str, float]
+
+
+def _ways(walk: Walk) -> _Ways | None:
+    """How to leave a node; None when every relation is closed."""
+    named = {kind: factor for kind, factor in walk.type_weights.items() if factor > 0}
+    others = walk.default_weight > 0
+    if not named and not others:
+        return None
+    dated = walk.date_from is not None or walk.date_to is not None
+    return _Ways(queries.expand_query(named=bool(named), others=others, dated=dated), named)
+
+
+def _foremost(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Of several ways to an entity the one worth most, then as the statement orders them."""
+    return (-row["score"], row["parent"], row["relation"], not row["forward"])
+
+
 def _ordered(entities: Mapping[int, ReachedEntity]) -> list[ReachedEntity]:
     return sorted(entities.values(), key=lambda entity: (-entity["score"], entity["id"]))
 
 
 def _merged(
-    reached: Mapping[int, ReachedEntity], rows: Sequence[Mapping[str, Any]]
+    reached: Mapping[int, Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
     """What is known so far with what a hop brought, each at its best."""
     best: dict[int, Mapping[str, Any]] = dict(reached)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from clew.stores.access import Access
+from clew.stores.postgres import graph as walking
 from clew.stores.postgres.database import Database
 from clew.stores.postgres.graph import PostgresGraphStore
 from clew.stores.records import DocumentDraft, ReachedEntity, RelationshipDraft
@@ -107,7 +108,11 @@ async def check(
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_a_walk_finds_the_best_of_all_paths(stores: Stores, seed: int) -> None:
+async def test_a_walk_finds_the_best_of_all_paths(
+    stores: Stores, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In half of them a single node goes ahead of the others, however few they are.
+    monkeypatch.setattr(walking, "HEAD", 1 if seed % 2 else 16)
     rng = random.Random(seed)
     await stores.write(*graph(seed), namespace="one")
     await stores.write(*graph(seed + 100), namespace="two")
