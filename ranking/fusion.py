@@ -16,11 +16,13 @@ Scores = NDArray[np.float64]
 
 POOL = 50
 """Scores that say what is usual for a question: its best ones, not the long tail of zeros."""
-LOWEST, HIGHEST = -4.0, 6.0
+LOWEST, HIGHEST = -1.0, 6.0
+"""What a hop away answers a question is often unlike it: a signal that says nothing for a passage may
+not outvote the ones that do."""
 
 
 def zscores(values: Sequence[float] | Scores) -> Scores:
-    """Each value in standard deviations from the mean of the `POOL` best, clipped to [-4, 6]."""
+    """Each value in standard deviations from the mean of the `POOL` best, clipped to [-1, 6]."""
     scores = np.asarray(values, dtype=np.float64)
     if scores.size == 0:
         return scores

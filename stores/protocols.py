@@ -89,7 +89,12 @@ class ChunkStore(Protocol):
     async def links(
         self, ids: Sequence[int], *, max_df: int, fanout: int, access: Access
     ) -> list[PassageLink]:
-        """Links from the given chunks to others; shared entities only up to `max_df` chunks."""
+        """Links from the given chunks to others; shared entities only up to `max_df` chunks.
+
+        Of each entity the first `fanout` readable mentions are linked to: those of chunks it is
+        the subject of, then by count, then by chunk. What both chunks are about links nothing: it
+        would join the pieces of one document to each other.
+        """
         ...
 
 

@@ -14,6 +14,7 @@ __all__ = [
     "Entity",
     "EntityDraft",
     "Filters",
+    "GivenGraph",
     "Hit",
     "LinkVia",
     "LinkedEntity",
@@ -167,7 +168,7 @@ class PassageLink(TypedDict):
     """Two chunks joined by an entity.
 
     `titled`: the source mentions what the target is about. `titles`: the other way round.
-    `shared`: both mention it, and few others do.
+    `shared`: both mention it, and few others do. What both are about joins nothing.
     """
 
     source: int
@@ -257,6 +258,13 @@ class RelationshipDraft(TypedDict):
     """Indexes of the chunks that bear it out."""
 
 
+class GivenGraph(TypedDict):
+    """What a document says of its own graph: names, and [subject, predicate, object] each."""
+
+    entities: list[str]
+    triples: list[list[str]]
+
+
 class DocumentDraft(TypedDict):
     """A document about to be written, whole."""
 
@@ -277,6 +285,8 @@ class DocumentDraft(TypedDict):
     relationships: list[RelationshipDraft]
     links: list[str]
     """Names of other documents or entities that this one links to explicitly."""
+    graph: NotRequired[GivenGraph]
+    """Taken instead of what Clew would find; left out: its names are looked for."""
 
 
 class WriteReport(TypedDict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from langgraph.runtime import Runtime
 
@@ -23,6 +23,8 @@ TEXT_LIMIT = 5
 ENOUGH = 3
 """A mention with fewer matches than this is also looked up by meaning."""
 MIN_COSINE = 0.8
+ORDINARY = 0.05
+"""Factor on an ordinary word that is some rare entity's name too ("born", "film"), beside names."""
 ANCHOR_SCORE = 0.2
 """Of an entity that only a good search hit vouches for, not the question."""
 
@@ -56,7 +58,7 @@ async def link_entities(
     approximate = await _approximate(unknown, entities, embedder, access)
     matches = _longest(found) + approximate
     mention_fallback.note(len([name for name in likely if name]), len(_few(unknown, approximate)))
-    seeds = _seeds(matches, possible)
+    seeds = _seeds(_discounted(matches, likely), possible)
     if not seeds and likely and chat is not None and context.synonyms != "off":
         return RetrievalUpdate(seeds=[], synonyms_wanted=True)
     anchors = await _anchors(state["hits"][: context.anchor_passages], entities, access)
@@ -148,6 +150,17 @@ def _longest(matches: list[NameMatch]) -> list[NameMatch]:
     queries = {match["query"] for match in matches}
     inner = {a for a in queries for b in queries if a != b and f" {a} " in f" {b} "}
     return [match for match in matches if match["query"] not in inner]
+
+
+def _discounted(matches: list[NameMatch], likely: Container[str]) -> list[NameMatch]:
+    """Single words that do not look like names count little, unless nothing else was found."""
+    ordinary = {m["query"] for m in matches if m["query"] not in likely and " " not in m["query"]}
+    if all(match["query"] in ordinary for match in matches):
+        return matches
+    return [
+        {**match, "score": match["score"] * ORDINARY} if match["query"] in ordinary else match
+        for match in matches
+    ]
 
 
 def _seeds(

@@ -108,7 +108,7 @@ class MemoryChunkStore:
         """Links from the given chunks to others; shared entities only up to `max_df` chunks.
 
         Of each entity the first `fanout` readable mentions are linked to: those of chunks it is
-        the subject of, then by count, then by chunk.
+        the subject of, then by count, then by chunk. What both chunks are about links nothing.
         """
         known = self._readable(access)
         found = []
@@ -172,10 +172,10 @@ def passage(chunk: Chunk) -> Passage:
 def _kind(
     near: MentionRow, far: MentionRow, max_df: int
 ) -> Literal["titled", "titles", "shared"] | None:
-    if far.subject:
-        return "titled"
-    if near.subject:
-        return "titles"
+    if near.subject or far.subject:
+        if near.subject and far.subject:
+            return None
+        return "titled" if far.subject else "titles"
     return "shared" if near.entity.df <= max_df else None
 
 

@@ -163,6 +163,7 @@ LINKS: Final = f"""
                 else 'shared' end as kind
       from given g
       join ends far on far.entity_id = g.entity_id and far.chunk_id <> g.chunk_id
-     where far.subject or g.subject or g.df <= %(max_df)s
+     where case when far.subject or g.subject then far.subject <> g.subject
+                else g.df <= %(max_df)s end
      order by source, target, entity
 """

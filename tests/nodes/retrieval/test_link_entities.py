@@ -10,7 +10,7 @@ import pytest
 from langgraph.runtime import Runtime
 
 from clew.models.embeddings import SentenceEmbedder
-from clew.nodes.retrieval.link_entities import ANCHOR_SCORE, link_entities
+from clew.nodes.retrieval.link_entities import ANCHOR_SCORE, ORDINARY, link_entities
 from clew.services import Services
 from clew.state import RetrievalState
 from clew.stores.access import Access
@@ -80,6 +80,14 @@ async def test_a_part_that_looks_like_a_name_does_not_come_back_by_a_lower_rung(
 ) -> None:
     seeds = await link(services, "York", ngrams=("margaret of york",))
     assert named(seeds) == {"Margaret of York": "exact"}
+
+
+async def test_an_ordinary_word_counts_little_beside_a_name(services: Services) -> None:
+    seeds = await link(services, "Katherine Mansfield", ngrams=("england", "margaret of york"))
+    worth = {seed["name"]: seed["score"] for seed in seeds}
+    assert worth == {"Katherine Mansfield": 1, "Margaret of York": 1, "England": ORDINARY}
+    (alone,) = await link(services, ngrams=("england",))
+    assert alone["score"] == 1
 
 
 async def test_two_names_side_by_side_are_both_found(services: Services) -> None:
