@@ -7,9 +7,10 @@ import re
 
 __all__ = ["count_tokens"]
 
-_PIECES = re.compile(r"\d{1,3}|[^\W\d]+|[^\w\s]")
 WORD_LETTERS = 5
 """A subword vocabulary of English splits longer words about every five letters beyond the first."""
+_PIECES = re.compile(r"\d{1,3}|[^\W\d]+|[^\w\s]")
+_PLAIN_TOKENS = re.compile(rf"\d{{1,3}}|[A-Za-z_]{{1,{WORD_LETTERS}}}|[^\w\s]")
 
 
 def count_tokens(text: str) -> int:
@@ -19,6 +20,8 @@ def count_tokens(text: str) -> int:
     know least; other words are one for every `WORD_LETTERS` letters begun, numbers one for every
     three digits. Against byte-pair vocabularies it errs on the high side, so a budget is kept.
     """
+    if text.isascii():
+        return len(_PLAIN_TOKENS.findall(text))
     return sum(map(_cost, _PIECES.findall(text)))
 
 

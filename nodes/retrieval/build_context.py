@@ -51,8 +51,7 @@ async def build_context(
     entities = {entity["id"]: entity for entity in state["entities"]}
     mapped = _map(state["relationships"], min(context.map_tokens, context.token_budget // 5))
     room = context.token_budget - count_tokens(NOTICE) - count_tokens(mapped)
-    chosen = _choose(kept, context.top_k, int(room * (PRIMARY + GRAPH_FOUND)))
-    left = int(room * (PRIMARY + GRAPH_FOUND)) - sum(_cost(r["passage"]) for r in chosen.values())
+    chosen, left = _choose(kept, context.top_k, int(room * (PRIMARY + GRAPH_FOUND)))
     around = await chunks.neighbours(
         [r["passage"]["id"] for r in chosen.values()], reach=context.stitch_reach, access=access
     )
@@ -84,8 +83,12 @@ def _map(edges: list[MapEdge], budget: int) -> str:
     return "\n".join(["<relationships>", *lines, "</relationships>"]) if lines else ""
 
 
-def _choose(kept: list[RankedPassage], top_k: int, room: int) -> dict[int, RankedPassage]:
-    """Passages by citation number, the best of each part first, until the parts are full."""
+def _choose(
+    kept: list[RankedPassage], top_k: int, room: int
+) -> tuple[dict[int, RankedPassage], int]:
+    """Passages by citation number, the best of each part first, until the parts are full; and the
+    tokens left over.
+    """
     numbered = list(enumerate(kept, start=1))
     parts = {
         True: int(room * PRIMARY / (PRIMARY + GRAPH_FOUND)),
@@ -106,8 +109,8 @@ def _choose(kept: list[RankedPassage], top_k: int, room: int) -> dict[int, Ranke
             left -= cost
             chosen[number] = ranked
     if not chosen and kept:
-        chosen = _shortened(kept[0], room)
-    return dict(sorted(chosen.items()))
+        return _shortened(kept[0], room), 0
+    return dict(sorted(chosen.items())), left
 
 
 def _shortened(ranked: RankedPassage, room: int) -> dict[int, RankedPassage]:

@@ -10,6 +10,7 @@ from ...state import RetrievalState, RetrievalUpdate
 from ...stores.access import Access
 from ...stores.protocols import GraphStore
 from ...stores.walk import Walk
+from ._seeds import at_seed
 
 __all__ = ["expand_graph"]
 
@@ -24,12 +25,16 @@ async def expand_graph(
 ) -> RetrievalUpdate:
     """Add the entities within `graph_expansion_hops` of the seeds, best first.
 
+    The walk leaves from what the question named, or, when it named nothing known, from the
+    anchors; anchors that it does not come by stay where they are.
     Reads: seeds. Writes: entities (seeds first), expanded, sparse, synonyms_wanted.
     Raises: StoreUnavailable, StoreTimeout.
     """
     context = runtime.context
+    anchors = {seed["id"]: seed for seed in state["seeds"] if seed["via"] == "anchor"}
+    named = {s["id"]: s["score"] for s in state["seeds"] if s["id"] not in anchors}
     entities = await graph.expand(
-        {seed["id"]: seed["score"] for seed in state["seeds"]},
+        named or {id_: seed["score"] for id_, seed in anchors.items()},
         walk=Walk(
             hops=context.graph_expansion_hops,
             limit=context.graph_entity_limit,
@@ -40,7 +45,8 @@ async def expand_graph(
         ),
         access=access,
     )
-    anchors = {seed["id"] for seed in state["seeds"] if seed["via"] == "anchor"}
+    known = {entity["id"] for entity in entities}
+    entities += [at_seed(seed) for id_, seed in anchors.items() if id_ not in known]
     # Anchors come with every question that search can answer; they say nothing about how much the
     # graph knows of what was asked.
     asked = [entity for entity in entities if entity["id"] not in anchors]

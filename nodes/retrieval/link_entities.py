@@ -15,7 +15,8 @@ from ...state import RetrievalState, RetrievalUpdate, SearchHit
 from ...stores.access import Access
 from ...stores.fallback import FallbackRate
 from ...stores.protocols import EntityStore
-from ...stores.records import ChunkEntity, LinkedEntity, LinkVia, NameMatch, ReachedEntity
+from ...stores.records import ChunkEntity, LinkedEntity, LinkVia, NameMatch
+from ._seeds import at_seed
 
 __all__ = ["link_entities"]
 
@@ -129,19 +130,7 @@ async def _add_synonyms(
     seeds = state["seeds"] + new
     if not state["expanded"] and not seeds:
         seeds = await _anchors(state["hits"][: context.anchor_passages], entities, access)
-    reached = [
-        ReachedEntity(
-            id=s["id"],
-            name=s["name"],
-            type=s["type"],
-            df=s["df"],
-            hop=0,
-            score=s["score"],
-            seed=s["id"],
-            path=[],
-        )
-        for s in new
-    ]
+    reached = [at_seed(seed) for seed in new]
     return RetrievalUpdate(seeds=seeds, entities=state["entities"] + reached, synonyms_wanted=False)
 
 

@@ -24,7 +24,7 @@ POSTING_DEPTH = 12_000
 term's postings are all read."""
 FEWEST = 100
 """Hits for which candidates are sought, when fewer are wanted."""
-TEXT_CANDIDATES = 8
+TEXT_CANDIDATES = 4
 """Chunks that are scored over all terms, for each that is wanted."""
 
 

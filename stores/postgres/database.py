@@ -71,7 +71,6 @@ class Database:
             timeout=pool_timeout,
             open=False,
             configure=self._configure,
-            check=AsyncConnectionPool.check_connection,
             name="clew",
         )
 
@@ -124,14 +123,19 @@ class Database:
             stop=stop_after_attempt(ATTEMPTS),
             wait=wait_exponential_jitter(multiplier=0.05, max=1.0, jitter=0.05),
             retry=retry_if_exception(_transient),
-            before_sleep=self._wake if self._revive else None,
+            before_sleep=self._renew,
             reraise=True,
         )
 
-    async def _wake(self, _: object) -> None:
-        """An embedded server that was killed is started again before the next attempt."""
+    async def _renew(self, _: object) -> None:
+        """Before the next attempt a killed embedded server is started again, and what a restart
+        left dead in the pool is replaced: asking every connection before every use would double the
+        round trips of a question.
+        """
         if self._revive is not None:
             await self._revive()
+        if not self._pool.closed:
+            await self._pool.check()
 
     async def _configure(self, connection: Connection) -> None:
         await connection.execute(
