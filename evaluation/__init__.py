@@ -1,1 +1,1 @@
-"""Datasets with gold passages, the measures, and the runner that prints them."""
+"""Datasets with gold passages, the measures, the runner, and what two reports differ in."""
