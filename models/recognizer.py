@@ -16,11 +16,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..stores.errors import InvalidInput
-from .names import fold, normalise
+from .acronyms import ACRONYM, abbreviates, long_forms
+from .names import fold
 from .spans import name_spans
 from .words import STOP_WORDS
 
-__all__ = ["NAME", "PATTERN", "CuratedEntity", "Found", "Recognizer"]
+__all__ = ["NAME", "PATTERN", "CuratedEntity", "Found", "Recognizer", "folded_words"]
 
 NAME = "Name"
 """The type of everything that is known to be a name and no more."""
@@ -62,11 +63,24 @@ _PATTERN = re.compile(
     + "|".join(f"(?P<p{i}>{p})" for i, (_, p) in enumerate(_PATTERNS))
     + r")(?!\w)"
 )
-_WORD = re.compile(r"[^\W_][^\W_\u0300-\u036f]*(?:\+\+|#)?|[\w\u0300-\u036f\u0900-\u0dff]+")
-_ACRONYM = re.compile(r"\s?\(\s?([A-Z][A-Za-z&.]{1,9}?)s?\s?\)")
+_WORD = re.compile(
+    r"(?P<possessive>(?<=\w)\s?['’]s\b(?!-))|&"
+    r"|[^\W_][^\W_\u0300-\u036f]*(?:\+\+|#)?|[\w\u0300-\u036f\u0900-\u0dff]+",
+    re.IGNORECASE,
+)
 
 
 _fold_word = lru_cache(maxsize=100_000)(fold)
+
+
+def folded_words(text: str) -> list[tuple[str, int, int]]:
+    """The words of `text` as names are compared by, each with where it starts and ends."""
+    return [
+        (word, match.start(), match.end())
+        for match in _WORD.finditer(text)
+        if not match["possessive"]
+        for word in _fold_word(match[0]).split()
+    ]
 
 
 class CuratedEntity(BaseModel):
@@ -111,11 +125,7 @@ class _Lexicon:
         """The longest known name at each place, left to right."""
         if not self._names:
             return
-        places = [
-            (word, match.start(), match.end())
-            for match in _WORD.finditer(text)
-            for word in _fold_word(match[0]).split()
-        ]
+        places = folded_words(text)
         at = 0
         while at < len(places):
             size, entity = self._longest(places, at, text)
@@ -193,6 +203,7 @@ class Recognizer:
             Found(span.name, NAME, span.start, span.end, "span", span.confidence)
             for span in name_spans(text, words)
         ]
+        spans = _with_long_forms(text, spans)
         certain = sorted((f.start, f.end) for f in taken)
         spans = [span for span in spans if not _overlaps(span, certain)]
         return sorted(_with_acronyms(text, taken + spans), key=lambda f: (f.start, -f.end))
@@ -231,12 +242,28 @@ def _overlaps(span: Found, certain: list[tuple[int, int]]) -> bool:
     return False
 
 
+def _with_long_forms(text: str, spans: list[Found]) -> list[Found]:
+    """Join what "(FDA)" abbreviates: "Food" and "Drug Administration" are one name then."""
+    places = list(long_forms(text))
+    whole = [
+        Found(" ".join(text[start:end].split()), NAME, start, end, "span", 0.9)
+        for start, end in places
+    ]
+    ends = [end for _, end in places]
+
+    def inside(one: Found) -> bool:
+        at = bisect_right(ends, one.start)
+        return at < len(places) and places[at][0] < one.end
+
+    return [one for one in spans if not inside(one)] + whole
+
+
 def _with_acronyms(text: str, found: list[Found]) -> list[Found]:
     """Let "WHO" stand for the name after which "(WHO)" was written."""
     long_forms: dict[str, Found] = {}
     for one in found:
-        match = _ACRONYM.match(text, one.end)
-        if match and _abbreviates(match[1], one.name):
+        match = ACRONYM.match(text, one.end)
+        if match and abbreviates(match[1], one.name):
             long_forms.setdefault(match[1], one)
     if not long_forms:
         return found
@@ -253,12 +280,3 @@ def _with_acronyms(text: str, found: list[Found]) -> list[Found]:
         else one
         for one in resolved
     ]
-
-
-def _abbreviates(acronym: str, name: str) -> bool:
-    words = [word for word in re.split(r"[\s-]+", name) if word]
-    letters = re.sub(r"[^a-z]", "", acronym.lower())
-    weighty = [word for word in words if word.lower() not in STOP_WORDS]
-    return any(
-        letters == "".join(word[0] for word in some).lower() for some in (words, weighty)
-    ) and normalise(acronym) != normalise(name)

@@ -12,7 +12,7 @@ from . import words as lexicon
 
 __all__ = ["NameSpan", "name_spans"]
 
-_LONGEST = 8  # capitalised words in a row; more are a list without commas
+_LONGEST = 8  # capitalised words in a row, twice as many with connectors; more are a list
 _TOKEN = re.compile(
     r"(?P<word>(?:[^\W\d_]\.){2,}|[^\W_](?:[^\W_]|['’‘ʼʻ](?=[^\W_])|&(?=\w)|[\u0300-\u036f])*?)"
     r"(?P<possessive>\s?['’][sS]\b|(?<=s)['’](?=\s[A-Z]))?"
@@ -23,7 +23,7 @@ _QUOTED = re.compile(
     r"|(?<![*\w])\*{1,2}([^*\s][^*\n]{0,88}?)\*{1,2}(?![*\w])|(?<!\w)_([^_\s][^_\n]{0,88}?)_(?!\w)"
 )
 _SENTENCE_END = re.compile(r"[.!?…:|#*•]|\n\s*\n|\n\s*[-+]\s|``|''")
-_JOINING = re.compile(r"[ \t]*\n?[ \t]*|-[ \t]?|[‐‑–]|/ ?| ?& ?")
+_JOINING = re.compile(r"[ \t]*\n?[ \t]*|-[ \t]?|[‐‑–+]|/ ?| ?& ?")
 _ROMAN = re.compile(r"[IVX]+")
 
 
@@ -126,7 +126,7 @@ def _titles(text: str) -> Iterator[tuple[int, int]]:
         if (
             len(words) <= 10
             and 2 * written > len(weighty)
-            and words[0][0].isupper()
+            and (words[0][0].isupper() or words[0][0].isdigit())
             and not re.search(r"[.!?,;] |\n", inner.strip(" ,."))
         ):
             start += len(inner) - len(inner.lstrip())
@@ -187,7 +187,8 @@ def _begins(tokens: list[_Token], at: int) -> bool:
     if _dated(tokens, at + 1) or not token.word[-1].isdigit():
         return not token.word[-1].isdigit()
     pair = len(after) == 2 and after[1].capital and after[1].joins(after[0])
-    return pair and any(later.lower in lexicon.EVENTS for later in tokens[at + 1 : at + 5])
+    near = tokens[at + 1 : at + 5] if pair else after[:1]
+    return len(token.word) == 4 and any(later.lower in lexicon.EVENTS for later in near)
 
 
 def _extension(tokens: list[_Token], start: int, end: int) -> int:
@@ -209,7 +210,7 @@ def _extension(tokens: list[_Token], start: int, end: int) -> int:
             return 2 * _bynamed(tokens, start, end)
         if first.lower == "and":
             return 2 * _twinned(tokens, start, end)
-    if first.lower == "for" and lexicon.INSTITUTIONS.isdisjoint(_words(tokens[start:end])):
+    if first.lower in ("for", "on") and lexicon.INSTITUTIONS.isdisjoint(_words(tokens[start:end])):
         return 0
     for size, (token, after) in enumerate(pairwise(ahead), 1):
         if token.lower not in lexicon.CONNECTORS or not after.joins(token):
@@ -284,7 +285,7 @@ def _confidence(
     if lexicon.STOP_WORDS.issuperset(words) and not (first.acronym and len(run) == 1):
         return 0.0
     if len(run) > 1:
-        return 0.9 if len(run) <= _LONGEST or not lexicon.CONNECTORS.isdisjoint(words) else 0.5
+        return 0.9 if len(run) <= _LONGEST * (2 - lexicon.CONNECTORS.isdisjoint(words)) else 0.5
     if len(word) == 1:
         return 0.0
     if word in lexicon.DEMONYMS:

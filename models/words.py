@@ -84,7 +84,7 @@ DEMONYMS = _set(
 )
 
 CONNECTORS = _set(
-    """abu al ap bin bint da das de dei del della den der des di do dos du e el en et for ibn la
+    """abu al ap bin bint da das de dei del della den der des di do dos du e el en et for ibn la on
     las le les los mac of og sous sur ten ter the und van von y zu"""
 )
 """Lower-case words that may stand inside a name, never at its ends."""
@@ -144,8 +144,8 @@ BYNAMES = _set(
 )
 
 RANKS = _set(
-    """archbishop archduchess archduke baron baroness bishop count countess crown dowager duchess
-    duke earl elector emperor empress grand hereditary king lady landgrave lord margrave
+    """archbishop archduchess archduke baron baroness baronet bishop count countess crown dowager
+    duchess duke earl elector emperor empress grand hereditary king lady landgrave lord margrave
     margravine marquess marquis prince princess queen sultan tsar viscount viscountess"""
 )
 """After a comma they make one name of two ("Albert III, Duke of Bavaria")."""

@@ -6,7 +6,7 @@ from operator import add
 from typing import Annotated, Any
 
 from langgraph.channels import EphemeralValue
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
 from ..stores.records import DocumentDraft
@@ -15,6 +15,7 @@ from .steps import Degradation, StepTime
 __all__ = [
     "Cursor",
     "Encoded",
+    "GraphInput",
     "IngestionInput",
     "IngestionOutput",
     "IngestionState",
@@ -22,6 +23,21 @@ __all__ = [
     "Skipped",
     "SourceDocument",
 ]
+
+
+_Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+_Triple = Annotated[list[_Name], Field(min_length=3, max_length=3)]
+
+
+class GraphInput(BaseModel):
+    """The entities and relations of a document, found by somebody else."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    entities: list[_Name] = Field(default_factory=list, max_length=10_000)
+    triples: list[_Triple] = Field(
+        default_factory=list, max_length=10_000, description="[subject, predicate, object] each."
+    )
 
 
 class SourceDocument(BaseModel):
@@ -37,6 +53,9 @@ class SourceDocument(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
     acl: list[str] | None = Field(
         None, min_length=1, description="Who may read it; unset: the run's access list."
+    )
+    graph: GraphInput | None = Field(
+        None, description="Taken instead of the names and relations that Clew would find."
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired
+from typing import Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 __all__ = [
+    "CO_OCCURS",
     "ChunkDraft",
     "ChunkEntity",
     "ChunkScores",
@@ -32,6 +33,10 @@ __all__ = [
     "SectionHit",
     "WriteReport",
 ]
+
+
+CO_OCCURS: Final = "CO_OCCURS_WITH"
+"""The type of relation that only says that two names stand together."""
 
 
 class Filters(TypedDict, total=False):
@@ -168,7 +173,8 @@ class PassageLink(TypedDict):
     """Two chunks joined by an entity.
 
     `titled`: the source mentions what the target is about. `titles`: the other way round.
-    `shared`: both mention it, and few others do. What both are about joins nothing.
+    `shared`: both mention it, and few others do. `alike`: the target is about it, the source
+    mentions a name that means nearly the same. What both are about joins nothing.
     """
 
     source: int
@@ -176,7 +182,7 @@ class PassageLink(TypedDict):
     entity: int
     name: str
     df: int
-    kind: Literal["titled", "titles", "shared"]
+    kind: Literal["titled", "titles", "shared", "alike"]
 
 
 class SectionHit(TypedDict):

@@ -112,7 +112,7 @@ def check(fields: dict[str, Any]) -> SourceDocument:
         raise Malformed(f"field {name!r}: {first['msg'].lower()}") from error
     if not document.text.strip():
         raise Malformed("field 'text' is empty")
-    for name, value in document:
+    for name, value in document.model_dump().items():
         for text in _strings(value):
             if "\x00" in text:
                 raise Malformed(f"field {name!r} has a null byte")

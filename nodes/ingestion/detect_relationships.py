@@ -6,6 +6,7 @@ import asyncio
 import posixpath
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -16,13 +17,21 @@ from ...models.names import normalise
 from ...models.recognizer import NAME
 from ...models.sentences import sentence_starts
 from ...state import IngestionState, IngestionUpdate
-from ...stores.records import ChunkDraft, DocumentDraft, MentionDraft, RelationshipDraft
+from ...stores.records import (
+    CO_OCCURS,
+    ChunkDraft,
+    DocumentDraft,
+    GivenGraph,
+    MentionDraft,
+    RelationshipDraft,
+)
+from ._given import relation_type
 from ._sources import EXTENSIONS
 
 __all__ = ["detect_relationships"]
 
 MIN_CONFIDENCE = 0.7
-CO_OCCURS, MENTIONS, LINKS, RELATED = "CO_OCCURS_WITH", "MENTIONS", "LINKS_TO", "RELATED_TO"
+MENTIONS, LINKS, RELATED = "MENTIONS", "LINKS_TO", "RELATED_TO"
 SYMMETRIC = frozenset({CO_OCCURS, RELATED})
 CONFIDENCE = {CO_OCCURS: 0.8, MENTIONS: 0.9}
 """Of the types that are inferred; a relation that somebody wrote down has 1.0."""
@@ -49,7 +58,9 @@ class _Relations:
     def __init__(self) -> None:
         self._drafts: dict[tuple[_End, _End, str], RelationshipDraft] = {}
 
-    def add(self, source: _End, target: _End, type_: str, chunk: int) -> None:
+    def add(
+        self, source: _End, target: _End, type_: str, chunk: int, confidence: float = 1.0
+    ) -> None:
         if source == target:
             return
         if type_ in SYMMETRIC:
@@ -60,7 +71,7 @@ class _Relations:
                 "source": source,
                 "target": target,
                 "type": type_,
-                "confidence": CONFIDENCE.get(type_, 1.0),
+                "confidence": confidence,
                 "evidence": [],
             },
         )
@@ -96,15 +107,37 @@ def _related(document: DocumentDraft, titles: dict[str, str]) -> DocumentDraft:
             target = _entity(document, chunk, link.name, link.offset, "link")
             for subject in subjects[:1]:
                 relations.add(subject, target, LINKS, chunk["index"])
-        for one, other in _pairs(chunk):
-            relations.add(one, other, CO_OCCURS, chunk["index"])
-        for subject in subjects:
-            for mention in chunk["mentions"]:
-                relations.add(subject, _end(mention), MENTIONS, chunk["index"])
+        if "graph" not in document:
+            _infer(chunk, subjects, relations)
+    if "graph" in document:
+        _take(document["graph"], document, relations)
     for type_, name in _declared(document["metadata"]):
         links[name] = None
         _declare(document, relations, type_, name)
     return {**document, "relationships": relations.kept(), "links": list(links)}
+
+
+def _infer(chunk: ChunkDraft, subjects: list[_End], relations: _Relations) -> None:
+    """Relate what shares a sentence, and the chunk's subjects to what it mentions."""
+    for one, other in _pairs(chunk):
+        relations.add(one, other, CO_OCCURS, chunk["index"], CONFIDENCE[CO_OCCURS])
+    for subject in subjects:
+        for mention in chunk["mentions"]:
+            relations.add(subject, _end(mention), MENTIONS, chunk["index"], CONFIDENCE[MENTIONS])
+
+
+def _take(graph: GivenGraph, document: DocumentDraft, relations: _Relations) -> None:
+    """Relate the ends of each given triple; chunks that mention both bear it out."""
+    ends = _ends(document)
+    chunks: dict[_End, set[int]] = defaultdict(set)
+    for chunk in document["chunks"]:
+        for mention in chunk["mentions"]:
+            chunks[_end(mention)].add(chunk["index"])
+    for subject, predicate, object_ in graph["triples"]:
+        source, target = ends[normalise(subject)], ends[normalise(object_)]
+        shared = sorted(chunks[source] & chunks[target]) or [document["chunks"][0]["index"]]
+        for index in shared:
+            relations.add(source, target, relation_type(predicate) or RELATED, index)
 
 
 def _declare(document: DocumentDraft, relations: _Relations, type_: str, name: str) -> None:
@@ -124,15 +157,7 @@ def _entity(
     document: DocumentDraft, chunk: ChunkDraft, name: str, offset: int | None, method: str
 ) -> _End:
     """The document's entity of that name, mentioned in the chunk; new ones are added."""
-    wanted = normalise(name)
-    end = next(
-        (
-            (entity["name"], entity["type"])
-            for entity in document["entities"]
-            if wanted in map(normalise, (entity["name"], *entity["aliases"]))
-        ),
-        None,
-    )
+    end = _ends(document).get(normalise(name))
     if end is None:
         end = (name, NAME)
         document["entities"].append(
@@ -158,6 +183,17 @@ def _entity(
             }
         )
     return end
+
+
+def _ends(document: DocumentDraft) -> dict[str, _End]:
+    """The document's entities by their normalised names and aliases, names first."""
+    ends: dict[str, _End] = {}
+    for entity in document["entities"]:
+        ends.setdefault(normalise(entity["name"]), (entity["name"], entity["type"]))
+    for entity in document["entities"]:
+        for alias in entity["aliases"]:
+            ends.setdefault(normalise(alias), (entity["name"], entity["type"]))
+    return ends
 
 
 def _pairs(chunk: ChunkDraft) -> Iterator[tuple[_End, _End]]:
@@ -197,6 +233,6 @@ def _declared(metadata: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if normalise(name):
             yield RELATED, name.strip()
     for relation in metadata.get("relations", []):
-        type_ = re.sub(r"\W+", "_", relation["type"].strip()).strip("_").upper()
+        type_ = relation_type(relation["type"])
         if type_ and normalise(relation["target"]):
             yield type_, relation["target"].strip()

@@ -4,39 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from pathlib import PurePath
 from typing import Any
 
 from ...models.names import normalise, strip_qualifier
 from ...models.recognizer import NAME, Found, Recognizer
 from ...state import IngestionState, IngestionUpdate
-from ...stores.records import ChunkDraft, DocumentDraft, EntityDraft, MentionDraft
+from ...stores.records import ChunkDraft, DocumentDraft, EntityDraft, GivenGraph, MentionDraft
+from ._given import GIVEN, given_names, places_of_the_unwritten, stand_in_text
+from ._topics import GENERIC, Topic, topics
 
 __all__ = ["extract"]
 
 MIN_CONFIDENCE = 0.7
-
-_GENERIC = frozenset(
-    normalise(name)
-    for name in """introduction; overview; summary; abstract; background; contents;
-    table of contents;
-    references; bibliography; sources; notes; footnotes; citations; further reading; see also;
-    external links; links; history; early life; early years; life; biography; personal life; career;
-    early career; later life; later years; death; legacy; reception; critical reception; plot;
-    synopsis; cast; production; release; soundtrack; track listing; personnel; credits; awards;
-    awards and nominations; discography; filmography; works; selected works; publications;
-    geography; demographics; climate; economy; education; government; politics; culture; transport;
-    transportation; population; etymology; description; features; usage; example; examples; faq;
-    frequently asked questions; getting started; quick start; quickstart; installation; setup;
-    requirements; prerequisites; configuration; troubleshooting; known issues; changelog; release
-    notes; license; contributing; contact; about; appendix; glossary; conclusion; conclusions;
-    discussion; results; methods; methodology; related work; acknowledgements; acknowledgments;
-    gallery; honours; honors; statistics; career statistics; results and discussion; family;
-    marriage and children; issue; ancestry; style and influences; next steps; readme; index; home;
-    main page; untitled""".replace("\n", " ").split(";")
-)
 
 
 @dataclass
@@ -88,47 +69,83 @@ async def extract(state: IngestionState, *, recognizer: Recognizer) -> Ingestion
 
 
 def _with_entities(document: DocumentDraft, recognizer: Recognizer) -> DocumentDraft:
-    title, qualifier = strip_qualifier(document["title"])
-    titled = [title] if _is_title(document, title) else []
-    sections = {name for chunk in document["chunks"] for name in chunk["headings"]}
+    about = topics(document)
+    graph = document.get("graph")
+    reader = recognizer if graph is None else None
+    if graph is not None:
+        found = stand_in_text(given_names(graph), document["text"])
+    else:
+        spellings = [s for one in about for s in (one.name, *one.aliases, one.surname)]
+        found = recognizer.find(document["text"], spellings)
+    called = _called(about)
     found = [
-        one for one in recognizer.find(document["text"], titled) if one.confidence >= MIN_CONFIDENCE
+        replace(one, name=topic.name, method=topic.method, confidence=topic.confidence)
+        if one.type == NAME and (topic := called.get(normalise(one.name)))
+        else one
+        for one in found
+        if one.confidence >= MIN_CONFIDENCE
     ]
     types = {normalise(one.name): one.type for one in reversed(found)}
     names = _Names()
-    subjects: list[EntityDraft] = []
-    for name in titled:
-        certain = _named_whole(name, recognizer)
-        type_ = certain.type if certain else types.get(normalise(name), NAME)
-        subject = names.add(name, type_, "title", 1.0, (document["title"],) if qualifier else ())
-        subjects.append(subject)
+    subjects = [
+        names.add(
+            topic.name,
+            _type(topic.name, types, reader) or NAME,
+            topic.method,
+            topic.confidence,
+            topic.aliases,
+        )
+        for topic in about
+    ]
     for one in found:
         names.add(one.name, one.type, one.method, one.confidence, one.aliases, one.properties)
     headed = {
         section: names.add(strip_qualifier(section)[0], heading, "heading", 0.9)
-        for section in sorted(sections)
-        if (heading := _heading_type(section, types, recognizer))
+        for section in sorted({name for chunk in document["chunks"] for name in chunk["headings"]})
+        if (heading := _heading_type(section, types, reader))
     }
-    chunks: list[ChunkDraft] = [
-        {
-            **chunk,
-            "mentions": _mentions(
-                chunk,
-                found,
-                names,
-                subjects + [headed[name] for name in chunk["headings"] if name in headed],
-            ),
-        }
-        for chunk in document["chunks"]
-    ]
+    chunks: list[ChunkDraft] = []
+    for at, chunk in enumerate(document["chunks"]):
+        pairs = zip(about, subjects, strict=True)
+        subject = [draft for topic, draft in pairs if at in topic.chunks]
+        subject += [headed[name] for name in chunk["headings"] if name in headed]
+        chunks.append({**chunk, "mentions": _mentions(chunk, found, names, subject)})
+    if graph is not None:
+        _add_unwritten(graph, chunks, names, called)
     return {**document, "chunks": chunks, "entities": list(names.drafts.values())}
 
 
-def _is_title(document: DocumentDraft, title: str) -> bool:
-    """Whether the title names something; what merely repeats a file name or id need not."""
-    stems = {document["key"], document["source"], PurePath(document["source"]).stem}
-    invented = title in stems and not title[:1].isupper()
-    return bool(normalise(title)) and normalise(title) not in _GENERIC and not invented
+def _called(about: list[Topic]) -> dict[str, Topic]:
+    """The topics by their spellings, normalised: names first, then in their order."""
+    called: dict[str, Topic] = {}
+    for spellings in ([(t.name,) for t in about], [(*t.aliases, t.surname) for t in about]):
+        for topic, names in zip(about, spellings, strict=True):
+            for name in filter(None, names):
+                called.setdefault(normalise(name), topic)
+    return called
+
+
+def _add_unwritten(
+    graph: GivenGraph, chunks: list[ChunkDraft], names: _Names, called: dict[str, Topic]
+) -> None:
+    """Mention the given names that stand nowhere, in the chunks where they belong."""
+    given = given_names(graph)
+    for norm, indexes in places_of_the_unwritten(graph, chunks).items():
+        if norm in called:
+            continue
+        names.add(given[norm], NAME, GIVEN, 1.0)
+        for chunk in chunks:
+            if chunk["index"] in indexes:
+                chunk["mentions"].append(
+                    MentionDraft(
+                        name=given[norm],
+                        type=NAME,
+                        offsets=[],
+                        subject=False,
+                        method=GIVEN,
+                        confidence=1.0,
+                    )
+                )
 
 
 def _named_whole(name: str, recognizer: Recognizer) -> Found | None:
@@ -139,14 +156,17 @@ def _named_whole(name: str, recognizer: Recognizer) -> Found | None:
     return None
 
 
-def _heading_type(section: str, types: dict[str, str], recognizer: Recognizer) -> str | None:
-    name = strip_qualifier(section)[0]
-    if normalise(name) in _GENERIC:
-        return None
-    if normalise(name) in types:
-        return types[normalise(name)]
+def _type(name: str, types: dict[str, str], recognizer: Recognizer | None) -> str | None:
+    """The type under which the text names it, else as the name by itself is recognised."""
+    if normalise(name) in types or recognizer is None:
+        return types.get(normalise(name))
     whole = _named_whole(name, recognizer)
     return whole.type if whole and whole.confidence >= MIN_CONFIDENCE else None
+
+
+def _heading_type(section: str, types: dict[str, str], recognizer: Recognizer | None) -> str | None:
+    name = strip_qualifier(section)[0]
+    return None if normalise(name) in GENERIC else _type(name, types, recognizer)
 
 
 def _mentions(

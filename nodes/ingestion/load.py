@@ -17,12 +17,12 @@ from ...settings import Settings
 from ...state import Cursor, IngestionState, IngestionUpdate, Skipped, SourceDocument
 from ...stores.access import Access
 from ...stores.protocols import DocumentStore
-from ...stores.records import DocumentDraft
+from ...stores.records import DocumentDraft, GivenGraph
 from ._sources import Malformed, fingerprint, parse_file, parse_row, read_lines
 
 __all__ = ["load"]
 
-PIPELINE_VERSION = 1
+PIPELINE_VERSION = 2
 """Raised when documents must be read again though their content is the same."""
 
 BATCH_DOCUMENTS = 128
@@ -157,9 +157,11 @@ def _draft(
     document: SourceDocument, source: str, state: IngestionState, setup: dict[str, Any]
 ) -> DocumentDraft:
     acl = sorted(set(document.acl or state["default_acl"]))
-    content = document.model_dump(exclude={"id", "acl"}) | {"acl": acl, "setup": setup}
+    content = document.model_dump(exclude={"id", "acl", "graph"}) | {"acl": acl, "setup": setup}
+    if document.graph is not None:  # a document without it hashes as if there were no such field
+        content["graph"] = document.graph.model_dump()
     canon = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return DocumentDraft(
+    draft = DocumentDraft(
         key=document.id,
         title=document.title or document.id,
         source=source,
@@ -175,3 +177,8 @@ def _draft(
         relationships=[],
         links=[],
     )
+    if document.graph is not None:
+        draft["graph"] = GivenGraph(
+            entities=document.graph.entities, triples=document.graph.triples
+        )
+    return draft

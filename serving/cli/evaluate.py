@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from . import compare
+from . import compare, extraction
 from .default_command import DefaultCommandGroup
 from .options import Hops, Json, Overrides
 from .show import Markdown, show
@@ -29,6 +29,7 @@ app = typer.Typer(
     help="Measure how well and how fast the questions of a dataset are answered, or:",
 )
 app.command("compare")(compare.compare)
+app.command("extraction")(extraction.extraction)
 
 PATIENT = ["budget_ms=60000", "search_ms=30000", "graph_ms=30000", "top_k=20"]
 """Before what the user sets: a slow machine should not make runs degraded ones."""

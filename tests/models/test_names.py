@@ -91,6 +91,12 @@ def test_a_trailing_parenthesis_is_a_qualifier(title: str, expected: tuple[str, 
         ("It was the Institute of Arts and Sciences.", ["Institute of Arts and Sciences"]),
         ("We saw the 2018 Winter Olympics in July 2018.", ["2018 Winter Olympics"]),
         ("In the end Emperor Lothair I of the Franks won.", ["Lothair I of the Franks"]),
+        ("He sat on the Advisory Committee on Antarctic Names.",
+         ["Advisory Committee on Antarctic Names"]),
+        ("After the 2010 Census and 140 Football League games.",
+         ["2010 Census", "Football League"]),
+        ("It was printed by Springer Science+Business Media.", ["Springer Science+Business Media"]),
+        ('We watched "27 Dresses" there.', ["27 Dresses"]),
         ("They crossed Iran, Iraq, and Syria.", ["Iran", "Iraq", "Syria"]),
         ("A friend of Ann and Bob.", ["Ann", "Bob"]),
     ],
@@ -103,6 +109,11 @@ def test_a_rank_after_a_comma_makes_a_further_name() -> None:
     assert found("We met Hugh, King of Italy, there.") == [
         "Hugh, King of Italy", "Hugh", "King of Italy"
     ]  # fmt: skip
+
+
+def test_long_lists_without_commas_are_no_names() -> None:
+    ranks = " ".join(f"Qiao{'a' * n} Shi Secretary of the Party" for n in range(1, 9))
+    assert found(f"We saw {ranks} there.") == []
 
 
 @pytest.mark.parametrize(
@@ -126,6 +137,11 @@ def test_a_word_that_opens_a_sentence_is_a_name_if_it_is_one_elsewhere() -> None
 def test_a_known_title_is_found_whole_where_it_is_written_as_a_name() -> None:
     text = "Across the Blue Sea is a film. They swam across the blue sea."
     assert found(text, "Across the Blue Sea") == ["Across the Blue Sea"]
+
+
+def test_a_known_name_may_hold_an_ampersand_or_a_possessive() -> None:
+    text = "We read Alice's Adventures, then AT&T, and later AT and T."
+    assert found(text, "Alice's Adventures", "AT&T") == ["Alice's Adventures", "AT&T", "AT&T"]
 
 
 @given(st.text(max_size=300))

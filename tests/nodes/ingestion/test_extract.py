@@ -90,6 +90,66 @@ async def test_an_acronym_becomes_an_alias() -> None:
     assert len(mentioned(document)["World Health Organization"]["offsets"]) == 3
 
 
+async def test_a_definition_is_the_subject_of_a_text_without_a_title() -> None:
+    document = await extracted(
+        "Moya Brennan (born Máire Bhraonáin) is a singer. Máire Bhraonáin met Zoe Lund.", "p12",
+        source="p12"
+    )  # fmt: skip
+    moya = mentioned(document)["Moya Brennan"]
+    assert (moya["subject"], moya["method"], moya["confidence"]) == (True, "definition", 0.9)
+    assert moya["offsets"] == [0, 19, 49]
+    assert list(mentioned(document)) == ["Moya Brennan", "Zoe Lund"]
+    assert document["entities"][0]["aliases"] == ["Máire Bhraonáin"]
+
+
+async def test_a_definition_covers_the_chunk_that_it_opens() -> None:
+    text = "Moya Brennan is a singer. " + "Plain words go on here. " * 20
+    document = await extracted(text, "p12", source="p12", window=48)
+    subjects = [[m["name"] for m in c["mentions"] if m["subject"]] for c in document["chunks"]]
+    assert len(subjects) > 1
+    assert subjects == [["Moya Brennan"], *[[]] * (len(subjects) - 1)]
+
+
+async def test_a_section_may_define_what_its_heading_does_not_name() -> None:
+    text = "# Guide\n\nWords.\n\n## how to stop waves\n\nA breakwater is a structure.\n"
+    document = await extracted(text, "Guide")
+    subjects = [[m["name"] for m in c["mentions"] if m["subject"]] for c in document["chunks"]]
+    assert subjects == [["Guide"], ["Guide", "breakwater"]]
+
+
+async def test_a_definition_lends_the_title_its_spellings() -> None:
+    document = await extracted(
+        "Sir Alec Guinness (1914 – 2000), also known as Alec Cuffe, was an actor. "
+        "They met Alec Cuffe. Guinness left.",
+        "Alec Guinness",
+    )
+    (entity,) = document["entities"]
+    assert (entity["name"], entity["method"]) == ("Alec Guinness", "title")
+    assert entity["aliases"] == ["Sir Alec Guinness", "Alec Cuffe"]
+    assert mentioned(document)["Alec Guinness"]["offsets"] == [0, 47, 82, 94]
+
+
+async def test_somebody_of_the_same_surname_and_initial_is_whom_the_title_names() -> None:
+    for title, subjects in (("Lou Breslow", 1), ("Ann Breslow", 2), ("Breslow", 2)):
+        document = await extracted("Louis Breslow (1900 – 1987) was a writer.", title)
+        assert len(document["entities"]) == subjects
+
+
+async def test_a_definition_of_something_else_leaves_a_title_alone() -> None:
+    document = await extracted("Rugby union is the national sport in Samoa.", "Samoa")
+    assert [(name, one["subject"]) for name, one in mentioned(document).items()] == [
+        ("Samoa", True)
+    ]
+
+
+async def test_a_surname_means_its_bearer_in_the_document_and_is_no_alias() -> None:
+    document = await extracted(
+        "Howard Winchester Hawks (1896 – 1977) was a director. We saw Hawks there.", "Howard Hawks"
+    )
+    assert mentioned(document)["Howard Hawks"]["offsets"] == [0, 61]
+    assert [e["aliases"] for e in document["entities"]] == [["Howard Winchester Hawks"]]
+
+
 async def test_every_mention_has_its_entity() -> None:
     text = "# The Boat\n\nThe Boat and the boat of Jan De Vries. THE BOAT sank off Iceland."
     document = await extracted(text, "The Boat")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from clew.nodes.ingestion.scan import scan
 from clew.settings import Settings
 from clew.state import IngestionInput, IngestionState, SourceDocument
 from clew.stores.access import Access
-from clew.stores.records import DocumentDraft
+from clew.stores.records import DocumentDraft, GivenGraph
 
 from .stand_ins import WhitespaceEmbedder
 
@@ -171,10 +172,52 @@ async def test_whatever_shapes_a_document_is_in_its_hash(monkeypatch: pytest.Mon
         await digest(settings=Settings(chunk_overlap=0.1)),
         await digest(recognizer=Recognizer([CuratedEntity(name="a", type="b")])),
     ]
-    monkeypatch.setattr(loading, "PIPELINE_VERSION", 2)
+    others.append(await digest(fields={"graph": {"entities": ["Ann"]}}))
+    others.append(await digest(fields={"graph": {"entities": ["Bob"]}}))
+    monkeypatch.setattr(loading, "PIPELINE_VERSION", loading.PIPELINE_VERSION + 1)
     others.append(await digest())
     assert len(set(same)) == 1
     assert len({*same, *others}) == 1 + len(others)
+
+
+async def test_a_document_without_a_graph_hashes_as_before_there_were_any() -> None:
+    """The canonical content of such a document, written out: no key for the graph."""
+    settings, embedder = Settings(), WhitespaceEmbedder()
+    setup = {
+        "pipeline": loading.PIPELINE_VERSION,
+        "model": embedder.name,
+        "chunks": [min(settings.chunk_tokens, embedder.max_tokens), settings.chunk_overlap],
+        "curated": Recognizer().digest,
+        "language": settings.language,
+    }
+    content = {
+        "text": "t", "title": "", "category": None, "date": None, "metadata": {},
+        "acl": ["public"], "setup": setup,
+    }  # fmt: skip
+    canon = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    state = await started(documents=[SourceDocument(id="1", text="t")])
+    (draft,) = await everything(state)
+    assert draft["content_hash"] == sha256(canon.encode()).hexdigest()
+    assert "graph" not in draft
+
+
+async def test_a_row_may_bring_its_own_graph(tmp_path: Path) -> None:
+    graph = {"entities": [" Ann "], "triples": [["Ann", "met", "Bob"]]}
+    rows = [{"id": "1", "text": "t", "graph": graph}, {"id": "2", "text": "t", "graph": None}]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    one, two = await everything(await started(path))
+    assert one["graph"] == {"entities": ["Ann"], "triples": [["Ann", "met", "Bob"]]}
+    assert "graph" not in two
+
+
+async def test_a_given_document_keeps_its_graph_through_a_checkpoint() -> None:
+    given = SourceDocument.model_validate(
+        {"id": "1", "text": "t", "graph": {"triples": [["a", "b", "c"]]}}
+    )
+    state = json.loads(json.dumps(await started(documents=[given]), default=str))
+    (draft,) = (await step(state))["batch"]
+    assert draft["graph"] == GivenGraph(entities=[], triples=[["a", "b", "c"]])
 
 
 async def test_a_file_that_changed_or_vanished_is_reported(tmp_path: Path) -> None:

@@ -26,6 +26,10 @@ def write(folder: Path, name: str, content: str | bytes) -> str:
     return str(path)
 
 
+def graph_row(graph: object) -> str:
+    return json.dumps({"id": "1", "text": "t", "graph": graph})
+
+
 async def scanned(*paths: object, served: bool = False, **given: Any) -> IngestionUpdate:
     settings = Settings(**given.pop("settings", {}))
     runtime: Runtime[Any] = Runtime(server_info=SERVED if served else None)
@@ -82,6 +86,15 @@ async def test_a_folder_may_hold_what_cannot_be_read(tmp_path: Path) -> None:
         ("a.jsonl", '{"id": "1", "text": "t", "date": "May"}', r"'date'"),
         ("a.jsonl", '{"id": "1", "text": "t", "metadata": []}', r"'metadata'"),
         ("a.jsonl", '{"id": "1", "text": "a"}\n{"id": "1", "text": "b"}', r"'1'.*line 1.*line 2"),
+        ("a.jsonl", graph_row([]), r"line 1 .* 'graph'"),
+        ("a.jsonl", graph_row({"entities": "Ann"}), r"line 1 .* 'graph.entities'"),
+        ("a.jsonl", graph_row({"entities": ["Ann", " "]}), r"line 1 .* 'graph.entities.1'"),
+        ("a.jsonl", graph_row({"entities": [7]}), r"line 1 .* 'graph.entities.0'.* string"),
+        ("a.jsonl", graph_row({"entities": ["a" * 501]}), r"line 1 .* 500"),
+        ("a.jsonl", graph_row({"triples": [["a", "b"]]}), r"line 1 .* 'graph.triples.0'.* 3"),
+        ("a.jsonl", graph_row({"triples": [["a", "", "b"]]}), r"line 1 .* 'graph.triples.0.1'"),
+        ("a.jsonl", graph_row({"edges": []}), r"line 1 .* 'graph.edges'"),
+        ("a.jsonl", graph_row({"entities": ["a\x00"]}), r"line 1 .* 'graph' has a null byte"),
         ("a.jsonl", b'{"id": "1", "text": "\xe9"}', r"line 1 .* UTF-8"),
         ("a.md", "---\ntitle: [\n---\ntext", r"a\.md .* front matter .*line"),
         ("a.md", "---\nrelated: Bob\n---\ntext", r"'related' must be a list"),
@@ -153,6 +166,9 @@ async def test_the_configured_namespace_stands_in() -> None:
 async def test_given_documents_are_checked_too() -> None:
     with pytest.raises(InvalidInput, match=r"document 'x' .* null byte"):
         await scanned(documents=[SourceDocument(id="x", text="a\x00")])
+    odd: Any = {"entities": ["a\x00"]}
+    with pytest.raises(InvalidInput, match=r"document 'x' .* null byte"):
+        await scanned(documents=[SourceDocument(id="x", text="a", graph=odd)])
     with pytest.raises(InvalidInput, match="access list"):
         await scanned(documents=[SourceDocument(id="x", text="a")], acl=[" "])
 
