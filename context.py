@@ -93,7 +93,7 @@ class RetrievalContext(BaseModel):
         "fused", description="Rank passages of entities by PageRank, by rarity, or by count."
     )
     entity_passages: int = Field(
-        300, ge=10, le=2000, description="Passages drawn in through entities."
+        100, ge=10, le=2000, description="Passages drawn in through entities."
     )
 
     strategy: Literal["fused", "rrf", "additive"] = Field(
@@ -108,6 +108,13 @@ class RetrievalContext(BaseModel):
     )
     rerank_candidates: int = Field(
         20, ge=0, le=100, description="Passages the cross-encoder reads; 0 turns it off."
+    )
+    rerank_ms: int = Field(
+        200,
+        ge=10,
+        le=60_000,
+        description="When reading them takes longer, the next runs read half as many, and when "
+        "that does too, none; after half a minute all are tried again.",
     )
 
     passage_min_cosine: float = Field(

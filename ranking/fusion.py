@@ -1,24 +1,21 @@
-"""Many signals of a passage become one score.
-
-Three strategies share one interface: `fused` (default), `rrf` and `additive`.
-"""
+"""The arithmetic of fusion: scores made comparable, rankings made scores."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["minmax", "reciprocal_rank", "weighted", "zscores"]
+__all__ = ["minmax", "reciprocal_rank", "zscores"]
 
 Scores = NDArray[np.float64]
 
 POOL = 50
 """Scores that say what is usual for a question: its best ones, not the long tail of zeros."""
 LOWEST, HIGHEST = -1.0, 6.0
-"""What a hop away answers a question is often unlike it: a signal that says nothing for a passage may
-not outvote the ones that do."""
+"""What a hop away answers a question is often unlike it: a signal that says nothing for a passage
+may not outvote the ones that do."""
 
 
 def zscores(values: Sequence[float] | Scores) -> Scores:
@@ -32,13 +29,6 @@ def zscores(values: Sequence[float] | Scores) -> Scores:
         return np.zeros_like(scores)
     centred: Scores = (scores - best.mean()) / spread
     return np.clip(centred, LOWEST, HIGHEST)
-
-
-def weighted(
-    signals: Mapping[str, Sequence[float] | Scores], weights: Mapping[str, float]
-) -> dict[str, Scores]:
-    """What each signal adds to each passage: weight times z-score. Their sum is the fused score."""
-    return {name: weights[name] * zscores(values) for name, values in signals.items()}
 
 
 def minmax(values: Scores) -> Scores:

@@ -9,22 +9,26 @@ from ..stores.records import PassageLink
 
 __all__ = ["link_signals", "link_strength"]
 
-TITLED, TITLES = 1.0, 0.8
+TITLED, TITLES, ALIKE = 1.0, 0.8, 0.5
 
 
 def link_strength(link: PassageLink) -> float:
-    """In (0, 1]: a mention of the target's subject, the reverse, or a shared name by its rarity."""
+    """In (0, 1]: a mention of the target's subject, the reverse, a mention of a name like the
+    subject's, or a shared name by its rarity.
+    """
     if link["kind"] == "titled":
         return TITLED
     if link["kind"] == "titles":
         return TITLES
+    if link["kind"] == "alike":
+        return ALIKE
     return 1.0 / math.log2(1 + max(link["df"], 2))
 
 
 def link_signals(
     links: Iterable[PassageLink], sources: Mapping[int, float]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Two signals a target: the best link by `titled` alone, and the best of any kind.
+    """Two signals a target: the best link to what it is about, and the best of any kind.
 
     A link is worth its source's score (in [0, 1]) times its strength.
     """
@@ -34,6 +38,6 @@ def link_signals(
         worth = sources.get(link["source"], 0.0) * link_strength(link)
         target = link["target"]
         linked[target] = max(linked.get(target, 0.0), worth)
-        if link["kind"] == "titled":
+        if link["kind"] in ("titled", "alike"):
             titled[target] = max(titled.get(target, 0.0), worth)
     return titled, linked

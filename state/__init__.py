@@ -32,6 +32,7 @@ from .retrieval import (
     RetrievalUpdate,
     SearchHit,
     Signals,
+    Standing,
     SynonymTried,
     Understanding,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "Signals",
     "Skipped",
     "SourceDocument",
+    "Standing",
     "StepTime",
     "SynonymTried",
     "Understanding",

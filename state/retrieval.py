@@ -30,6 +30,7 @@ __all__ = [
     "RetrievalUpdate",
     "SearchHit",
     "Signals",
+    "Standing",
     "SynonymTried",
     "Understanding",
 ]
@@ -126,6 +127,10 @@ class EntityPassage(TypedDict):
     """An entity named in the question is mentioned here."""
     about: bool
     """An entity named in the question is this passage's subject."""
+    counts: list[int]
+    """How often each of `matched` is mentioned here, in their order."""
+    subjects: list[int]
+    """Those of `matched` that this passage is about."""
 
 
 class Signals(TypedDict):
@@ -154,7 +159,10 @@ class Candidate(TypedDict):
 
 
 class LinkTrail(TypedDict):
-    """A passage that led to this one, and through which entity."""
+    """A passage that led to this one, and through which entity.
+
+    `strength`: the source's first-stage score times that of the link, in [0, 1].
+    """
 
     source: int
     title: str
@@ -172,14 +180,28 @@ class SynonymTried(TypedDict):
     kept: bool
 
 
+class Standing(TypedDict):
+    """Where one stage put a passage: its place, from 1, and the score it got there."""
+
+    rank: int
+    score: float
+
+
 class RankedPassage(TypedDict):
     """A passage with everything that put it where it stands."""
 
     passage: Passage
     score: float
     signals: Signals
+    stages: dict[str, Standing]
+    """By stage, in their order; a stage that did not see the passage is absent."""
+    strategy: str | None
+    """What made the score of the signals; none while only the first stage has."""
+    scaled: dict[str, float]
+    """What the strategy made of each signal: its z-score, for one."""
+    weights: dict[str, float]
     contributions: dict[str, float]
-    """What each signal added to the score."""
+    """What each signal added, scaled × weight; their sum is the score."""
     matched: list[int]
     links: list[LinkTrail]
     reranker: float | None

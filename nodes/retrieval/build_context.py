@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
 from ...models.tokens import count_tokens
-from ...ranking.trail import thread_of, trail_of
+from ...ranking.trail import Known, known_of, thread_of, trail_of
 from ...state import (
     MapEdge,
     RankedPassage,
@@ -62,9 +62,10 @@ async def build_context(
     shown = {e for r in kept for e in r["matched"][:5]}
     shown |= {seed["id"] for seed in state["seeds"] if seed["via"] != "anchor"}
     text = "\n\n".join(part for part in parts if part)
+    known = known_of(state, kept)
     return RetrievalUpdate(
         context=text,
-        documents=[_document(r, rank, entities, kept) for rank, r in enumerate(kept, start=1)],
+        documents=[_document(r, rank, known) for rank, r in enumerate(kept, start=1)],
         entities=[entity for entity in state["entities"] if entity["id"] in shown],
         diagnostics=_diagnostics(state, count_tokens(text), len(blocks)),
     )
@@ -207,14 +208,9 @@ def _line(text: str) -> str:
     return escape(" ".join(text.split()))
 
 
-def _document(
-    ranked: RankedPassage,
-    rank: int,
-    entities: dict[int, ReachedEntity],
-    kept: list[RankedPassage],
-) -> Document:
+def _document(ranked: RankedPassage, rank: int, known: Known) -> Document:
     passage = ranked["passage"]
-    matched = [entities[e]["name"] for e in ranked["matched"] if e in entities]
+    matched = [known.entities[e]["name"] for e in ranked["matched"] if e in known.entities]
     return Document(
         id=f"{passage['namespace']}/{passage['document_id']}#{passage['chunk_index']}",
         page_content=passage["text"],
@@ -233,7 +229,7 @@ def _document(
             "metadata": passage["metadata"],
             "matched_entities": matched,
             "entity_count": len(matched),
-            "trail": trail_of(ranked, entities, kept),
+            "trail": trail_of(ranked, known),
         },
     )
 

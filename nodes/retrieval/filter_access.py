@@ -5,6 +5,7 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
+from ...ranking.trail import standings
 from ...state import Candidate, RankedPassage, RetrievalState, RetrievalUpdate
 from ...stores.access import Access
 from ...stores.protocols import ChunkStore
@@ -30,22 +31,27 @@ async def filter_access(
     """
     best = state["candidates"][: max(KEPT, runtime.context.top_k)]
     read = await chunks.fetch([candidate["id"] for candidate in best], access=access)
-    by_id = {candidate["id"]: candidate for candidate in best}
+    places = {candidate["id"]: place for place, candidate in enumerate(best, start=1)}
     seen: set[str] = set()
     ranked = []
     for passage in read:
         if passage["text_hash"] not in seen:
             seen.add(passage["text_hash"])
-            ranked.append(_unranked(passage, by_id[passage["id"]]))
+            place = places[passage["id"]]
+            ranked.append(_unranked(passage, best[place - 1], place))
     return RetrievalUpdate(ranked=ranked)
 
 
-def _unranked(passage: Passage, candidate: Candidate) -> RankedPassage:
+def _unranked(passage: Passage, candidate: Candidate, place: int) -> RankedPassage:
     """A passage that stands where the first stage put it."""
     return RankedPassage(
         passage=passage,
         score=candidate["stage"],
         signals=candidate["signals"],
+        stages=standings(candidate, place),
+        strategy=None,
+        scaled={},
+        weights={},
         contributions={},
         matched=candidate["matched"],
         links=[],

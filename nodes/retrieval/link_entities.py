@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Container, Iterable
 
@@ -54,7 +55,10 @@ async def link_entities(
     possible = {normalise(m["text"]): m["text"] for m in mentions} | likely
     possible.pop("", None)
 
-    found = await entities.find_exact(list(possible), access=access)
+    found, anchors = await asyncio.gather(
+        entities.find_exact(list(possible), access=access),
+        _anchors(state["hits"][: context.anchor_passages], entities, access),
+    )
     unknown = _without([name for name in likely if name], found)
     approximate = await _approximate(unknown, entities, embedder, access)
     matches = _longest(found) + approximate
@@ -62,7 +66,6 @@ async def link_entities(
     seeds = _seeds(_discounted(matches, likely), possible)
     if not seeds and likely and chat is not None and context.synonyms != "off":
         return RetrievalUpdate(seeds=[], synonyms_wanted=True)
-    anchors = await _anchors(state["hits"][: context.anchor_passages], entities, access)
     known = {seed["id"] for seed in seeds}
     seeds += [anchor for anchor in anchors if anchor["id"] not in known]
     return RetrievalUpdate(seeds=seeds, synonyms_wanted=False)

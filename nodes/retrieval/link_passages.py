@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import numpy as np
 from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
 from ...models.embeddings import Embedder
 from ...ranking.links import link_signals, link_strength
-from ...ranking.strategies import STRATEGIES, parts_of
-from ...state import Candidate, LinkTrail, RankedPassage, RetrievalState, RetrievalUpdate, Signals
+from ...ranking.strategies import STRATEGIES, shares, total
+from ...ranking.trail import FUSED, standings
+from ...state import (
+    Candidate,
+    LinkTrail,
+    RankedPassage,
+    RetrievalState,
+    RetrievalUpdate,
+    Signals,
+    Standing,
+)
 from ...stores.access import Access
 from ...stores.protocols import ChunkStore
 from ...stores.records import ChunkScores, PassageLink
@@ -65,7 +73,7 @@ async def link_passages(
     ]
     strategy = STRATEGIES[context.strategy]
     parts = strategy(signals, context.weights.model_dump(), context.rrf_k)
-    totals = np.sum(list(parts.values()), axis=0) if pool else np.zeros(0)
+    totals = total(parts)
     order = sorted(range(len(pool)), key=lambda i: (-totals[i], pool[i]["id"]))
     kept = order[: max(KEPT, context.top_k)]
 
@@ -73,19 +81,24 @@ async def link_passages(
     missing = [pool[i]["id"] for i in kept if pool[i]["id"] not in texts]
     texts |= {p["id"]: p for p in await chunks.fetch(missing, access=access)}
     trails = _trails(links, sources, {id_: p["title"] for id_, p in texts.items()})
+    stages = {c["id"]: standings(c, place) for place, c in enumerate(state["candidates"], start=1)}
     seen: set[str] = set()
-    ranked = []
+    ranked: list[RankedPassage] = []
     for i in kept:
         passage = texts.get(pool[i]["id"])
         if passage is None or passage["text_hash"] in seen:
             continue
         seen.add(passage["text_hash"])
+        score = float(totals[i])
+        place = Standing(rank=len(ranked) + 1, score=round(score, 6))
         ranked.append(
             RankedPassage(
                 passage=passage,
-                score=float(totals[i]),
+                score=score,
                 signals=signals[i],
-                contributions=parts_of(parts, i),
+                stages={**stages.get(passage["id"], {}), FUSED: place},
+                strategy=context.strategy,
+                **shares(parts, i),
                 matched=pool[i]["matched"],
                 links=trails.get(passage["id"], []),
                 reranker=None,

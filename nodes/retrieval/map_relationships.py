@@ -13,7 +13,7 @@ from ...state import MapEdge, RetrievalState, RetrievalUpdate
 from ...stores.access import Access
 from ...stores.fallback import FallbackRate
 from ...stores.protocols import EntityStore, GraphStore
-from ...stores.records import Passage
+from ...stores.records import ChunkEntity, Passage
 
 __all__ = ["map_relationships"]
 
@@ -52,7 +52,7 @@ async def map_relationships(
         if entity["subject"]:
             subjects[entity["id"]] = min(rank[entity["chunk"]], subjects.get(entity["id"], 10**6))
     held = Counter(entity["chunk"] for entity in found)
-    likely = _names([passage for passage in kept if held[passage["id"]] < MIN_ENTITIES])
+    likely = _names([passage for passage in kept if held[passage["id"]] < MIN_ENTITIES], found)
     for match in await entities.find_text(list(likely), limit=TEXT_LIMIT, access=access):
         names.setdefault(match["entity"]["id"], match["entity"]["name"])
         where[match["entity"]["id"]] |= likely[match["query"]]
@@ -92,10 +92,12 @@ def _poor(passages: list[int], where: dict[int, set[int]]) -> list[int]:
     return [passage for passage in passages if held[passage] < MIN_ENTITIES]
 
 
-def _names(passages: list[Passage]) -> dict[str, set[int]]:
-    """Normalised names in the passages' texts, with the passages they stand in."""
+def _names(passages: list[Passage], found: list[ChunkEntity]) -> dict[str, set[int]]:
+    """Normalised names in the passages' texts that no mention accounts for, with the passages."""
+    known = {(entity["chunk"], normalise(entity["name"])) for entity in found}
     names: dict[str, set[int]] = defaultdict(set)
     for passage in passages:
         for span in name_spans(passage["text"]):
-            names[normalise(span.name)].add(passage["id"])
+            if (passage["id"], name := normalise(span.name)) not in known:
+                names[name].add(passage["id"])
     return names

@@ -6,7 +6,9 @@ from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
 from ...models.reranker import Reranker
-from ...state import RankedPassage, RetrievalState, RetrievalUpdate
+from ...ranking.trail import CROSS_ENCODER
+from ...state import Degradation, RankedPassage, RetrievalState, RetrievalUpdate
+from ...state.retrieval import Standing
 
 __all__ = ["rerank_passages"]
 
@@ -19,16 +21,42 @@ async def rerank_passages(
 ) -> RetrievalUpdate:
     """Order the best passages by the cross-encoder; the rest keep their places behind them.
 
-    Reads: ranked. Writes: ranked. Raises: ModelUnavailable; the former order then stands.
+    While the cross-encoder is slow or busy it reads fewer or none, which `degraded` says.
+    Reads: ranked. Writes: ranked, degraded. Raises: ModelUnavailable; the former order then stands.
     """
-    count = runtime.context.rerank_candidates
-    if reranker is None or count == 0:
+    context, ranked = runtime.context, state["ranked"]
+    best = ranked[: context.rerank_candidates]
+    if reranker is None or not best:
         return RetrievalUpdate()
-    best, rest = state["ranked"][:count], state["ranked"][count:]
     texts = [f"{r['passage']['header']}\n{r['passage']['text']}" for r in best]
-    scores = await reranker.score(state["request"]["question"], texts)
+    # What the step's ceiling would cut off is too slow as well.
+    ms = min(context.rerank_ms, context.search_ms)
+    scores, lost = await reranker.read(state["request"]["question"], texts, ms=ms)
+    update = RetrievalUpdate()
+    if scores:
+        update["ranked"] = _ordered(ranked[: len(scores)], scores) + ranked[len(scores) :]
+    if lost:
+        update["degraded"] = [_degraded(lost, len(scores), len(best))]
+    return update
+
+
+def _ordered(best: list[RankedPassage], scores: list[float]) -> list[RankedPassage]:
     scored = sorted(
         zip(scores, best, strict=True), key=lambda pair: (-pair[0], pair[1]["passage"]["id"])
     )
-    ordered: list[RankedPassage] = [{**ranked, "reranker": score} for score, ranked in scored]
-    return RetrievalUpdate(ranked=[*ordered, *rest])
+    return [
+        {
+            **ranked,
+            "stages": {
+                **ranked["stages"],
+                CROSS_ENCODER: Standing(rank=place, score=round(score, 6)),
+            },
+            "reranker": score,
+        }
+        for place, (score, ranked) in enumerate(scored, start=1)
+    ]
+
+
+def _degraded(reason: str, read: int, wanted: int) -> Degradation:
+    effect = f"it read only the best {read} of {wanted}" if read else "it was left out"
+    return Degradation(stage="rerank_passages", reason=reason, effect=effect, failed=False)

@@ -112,6 +112,8 @@ def _passages(
                 walk=entities[found[0]["entity"]]["score"],
                 named=any(m["entity"] in named for m in found),
                 about=bool(subjects & named),
+                counts=[m["count"] for m in found],
+                subjects=sorted(subjects),
             )
         )
     return sorted(passages, key=lambda p: (-p["score"], p["id"]))

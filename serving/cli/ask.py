@@ -19,7 +19,7 @@ def ask(
     overrides: Overrides = None,
     principals: As = None,
     why: Annotated[
-        int | None, typer.Option("--why", help="Print the whole thread of passage N as a tree.")
+        int | None, typer.Option("--why", help="Print everything that put passage N there.")
     ] = None,
     show_context: Annotated[
         bool, typer.Option("--context", help="Print the context as a chat model would get it.")
@@ -34,17 +34,20 @@ def ask(
     from ...stores.errors import InvalidInput
     from . import render
     from .running import ask_once, run
+    from .why import trail_tree
 
     output = run(lambda: ask_once(question, namespace, context), principals)
     if why is not None and not 1 <= why <= len(output["documents"]):
         raise InvalidInput(
             f"--why {why} names no passage; the answer has {len(output['documents'])}."
         )
-    if as_json:
+    if as_json and why is not None:
+        render.json_output(output["documents"][why - 1].metadata["trail"])
+    elif as_json:
         render.json_output(output)
     elif show_context:
         render.plain(output["context"])
     elif why is not None:
-        render.why(output, why)
+        render.tree(trail_tree(output["documents"][why - 1]))
     else:
         render.answer(output)

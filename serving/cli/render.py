@@ -28,7 +28,7 @@ __all__ = [
     "note",
     "plain",
     "progress",
-    "why",
+    "tree",
 ]
 
 _console = Console()
@@ -116,36 +116,9 @@ def answer(output: Mapping[str, Any]) -> None:
     _lost(output["degraded"])
 
 
-def why(output: Mapping[str, Any], number: int) -> None:
-    """The whole thread of one passage as a tree."""
-    document = output["documents"][number - 1]
-    trail = document.metadata["trail"]
-    tree = Tree(
-        f"[bold]{number}. {escape(document.metadata['title'])}[/bold] "
-        f"score {document.metadata['score']:.3f}"
-    )
-    signals = tree.add("signals")
-    for name, value in trail["signals"].items():
-        if value is None or value is False or value == 0:
-            continue
-        added = trail["contributions"].get(name)
-        shown = f"{value:.4f}" if isinstance(value, float) else str(value)
-        signals.add(f"{name} {shown}" + (f"  [cyan]{added:+.3f}[/cyan]" if added else ""))
-    entities = tree.add("entities that led here")
-    for entity in trail["entities"]:
-        branch = entities.add(f"{escape(entity['name'])}, hop {entity['hop']}, {entity['score']}")
-        for step in entity["path"]:
-            branch.add(escape(f"{step['source']} —{step['type']}→ {step['target']}"))
-    links = tree.add("passages that link here")
-    for link in trail["links"]:
-        origin = f"[{link['rank']}] " if link["rank"] else ""
-        links.add(
-            escape(
-                f"{origin}{link['title']} through {link['entity']} ({link['kind']}, "
-                f"{link['strength']})"
-            )
-        )
-    _console.print(tree)
+def tree(shown: Tree) -> None:
+    """A tree."""
+    _console.print(shown)
 
 
 class Trace:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.ranking.fusion import HIGHEST, LOWEST, POOL, minmax, reciprocal_rank, weighted, zscores
+from clew.ranking.fusion import HIGHEST, LOWEST, POOL, minmax, reciprocal_rank, zscores
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80)
 
@@ -47,12 +47,6 @@ def test_zscores_keep_the_order_and_their_bounds(values: list[float]) -> None:
 def test_zscores_do_not_depend_on_the_scale(values: list[int], factor: int) -> None:
     scaled = zscores([value * factor + 3.0 for value in values])
     assert scaled.tolist() == pytest.approx(zscores([float(v) for v in values]).tolist())
-
-
-def test_each_signal_adds_its_weight_times_its_zscore() -> None:
-    parts = weighted({"a": [1.0, 1.0, 5.0, 5.0], "b": [5.0, 5.0, 8.0]}, {"a": 2.0, "b": 0.5})
-    assert parts["a"].tolist() == pytest.approx([-2, -2, 2, 2])
-    assert parts["b"].tolist() == pytest.approx([-0.5 * 0.5**0.5, -0.5 * 0.5**0.5, 0.5 * 2**0.5])
 
 
 @given(numbers)

@@ -9,7 +9,15 @@ import pytest
 
 from clew.context import FusionWeights
 from clew.ranking.fusion import zscores
-from clew.ranking.strategies import FIRST_STAGE, STRATEGIES, first_stage, parts_of
+from clew.ranking.strategies import (
+    FIRST_STAGE,
+    SCALES,
+    STRATEGIES,
+    Part,
+    first_stage,
+    shares,
+    total,
+)
 from clew.stores.walk import HOP_FACTORS
 
 WEIGHTS = FusionWeights().model_dump()
@@ -22,9 +30,7 @@ def signals(**given: Any) -> dict[str, Any]:
 
 
 def scored(strategy: str, pool: list[dict[str, Any]], k: int = 60) -> list[float]:
-    parts = STRATEGIES[strategy](pool, WEIGHTS, k)
-    total: np.ndarray[Any, Any] = np.sum(list(parts.values()), axis=0)
-    return [float(score) for score in total]
+    return [float(score) for score in total(STRATEGIES[strategy](pool, WEIGHTS, k))]
 
 
 @pytest.fixture
@@ -51,9 +57,22 @@ def test_the_fused_score_is_the_sum_of_weighted_zscores(pool: list[dict[str, Any
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_what_is_shown_of_a_score_adds_up_to_it(strategy: str, pool: list[dict[str, Any]]) -> None:
     parts = STRATEGIES[strategy](pool, WEIGHTS, 60)
-    for place, total in enumerate(scored(strategy, pool)):
-        shown = parts_of(parts, place)
-        assert sum(shown.values()) == pytest.approx(total, abs=0.0001 * len(shown))
+    for place, score in enumerate(scored(strategy, pool)):
+        shown = shares(parts, place)
+        assert shown["scaled"].keys() == shown["weights"].keys() == shown["contributions"].keys()
+        assert sum(shown["contributions"].values()) == pytest.approx(score, abs=1e-5)
+        for name, added in shown["contributions"].items():
+            expected = shown["scaled"][name] * shown["weights"][name]
+            assert added == pytest.approx(expected, abs=1e-5)
+    assert strategy in SCALES
+
+
+def test_a_part_adds_its_weight_times_what_the_strategy_made_of_it() -> None:
+    assert Part(np.array([-1.0, 0.0, 3.0]), 0.5).added.tolist() == [-0.5, 0.0, 1.5]
+    pool = [signals(dense=value) for value in (1.0, 1.0, 5.0, 5.0)]
+    part = STRATEGIES["fused"](pool, WEIGHTS, 60)["dense"]
+    assert part.scaled.tolist() == pytest.approx([-1, -1, 1, 1])
+    assert part.weight == WEIGHTS["dense"]
 
 
 @pytest.mark.parametrize("name", sorted(WEIGHTS))
@@ -103,8 +122,12 @@ def test_found_both_ways_is_the_better_score_and_a_bonus(rank: str) -> None:
     assert scored("additive", pool) == pytest.approx(
         [0.7 + 0.15, 0.5 + 0.15, 0.3 + 0.2 + 0.15, 0.7, 0.5]
     )
-    both = STRATEGIES["additive"](pool, WEIGHTS, 60)["both"]
-    assert both.tolist() == pytest.approx([0.15, 0.15, 0.15, 0, 0])
+    parts = STRATEGIES["additive"](pool, WEIGHTS, 60)
+    added = {name: part.added.tolist() for name, part in parts.items()}
+    assert added["dense"] == pytest.approx([0.7, 0, 0, 0.7, 0]), "where the search is better"
+    assert added["walk"] == pytest.approx([0, 0.5, 0.3, 0, 0.5]), "where the walk is"
+    assert added["named"] == pytest.approx([0, 0, 0.2, 0, 0])
+    assert added["both"] == pytest.approx([0.15, 0.15, 0.15, 0, 0])
 
 
 def test_the_first_stage_lies_between_zero_and_one_in_the_order_of_its_parts(
@@ -119,6 +142,6 @@ def test_the_first_stage_lies_between_zero_and_one_in_the_order_of_its_parts(
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_nothing_to_rank_is_no_trouble(strategy: str) -> None:
-    assert first_stage([]).size == 0
-    assert all(part.size == 0 for part in STRATEGIES[strategy]([], WEIGHTS, 60).values())
+    assert first_stage([]).size == len(scored(strategy, [])) == 0
+    assert all(part.added.size == 0 for part in STRATEGIES[strategy]([], WEIGHTS, 60).values())
     assert first_stage([signals()]).tolist() == [1.0]
