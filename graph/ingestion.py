@@ -12,6 +12,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from ..context import RetrievalContext
 from ..nodes.ingestion.build_sections import build_sections
+from ..nodes.ingestion.compare_names import compare_names
 from ..nodes.ingestion.detect_relationships import detect_relationships
 from ..nodes.ingestion.embed import embed
 from ..nodes.ingestion.extract import extract
@@ -20,6 +21,7 @@ from ..nodes.ingestion.project import project
 from ..nodes.ingestion.report import report
 from ..nodes.ingestion.scan import scan
 from ..nodes.ingestion.split import split
+from ..nodes.ingestion.weigh_relationships import weigh_relationships
 from ..nodes.ingestion.write import write
 from ..services import current_services
 from ..state import IngestionInput, IngestionOutput, IngestionState
@@ -38,6 +40,8 @@ STEPS = (
     Step(build_sections),
     Step(embed),
     Step(write),
+    Step(weigh_relationships, effect="co-occurrences weigh as they did among fewer or more texts"),
+    Step(compare_names, effect="names that mean nearly the same do not link passages yet"),
     Step(project, effect="the copy of the graph is behind until `clew sync` has run"),
     Step(report),
 )
@@ -52,6 +56,8 @@ EDGES = (
     ("build_sections", "embed"),
     ("build_sections", "write"),
     ("embed", "load"),
+    ("weigh_relationships", "compare_names"),
+    ("compare_names", "project"),
     ("project", "report"),
     ("report", END),
 )
@@ -63,10 +69,10 @@ BRANCHES: Branches = {
             "documents": "split",
             "all unchanged": "load",
             "last batch": "write",
-            "done": "project",
+            "done": "weigh_relationships",
         },
     ),
-    "write": (routing.after_write, {"more": "load", "done": "project"}),
+    "write": (routing.after_write, {"more": "load", "done": "weigh_relationships"}),
 }
 # Callers hand over a plain dictionary; `scan` validates it as an `IngestionInput`.
 Ingestion = CompiledStateGraph[IngestionState, RetrievalContext, Any, IngestionOutput]

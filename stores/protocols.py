@@ -93,7 +93,9 @@ class ChunkStore(Protocol):
 
         Of each entity the first `fanout` readable mentions are linked to: those of chunks it is
         the subject of, then by count, then by chunk. What both chunks are about links nothing: it
-        would join the pieces of one document to each other.
+        would join the pieces of one document to each other. Names that were found alike lead on
+        as well, from a chunk that mentions one to the chunks that are about the other, unless it
+        mentions that too. Ordered by source, target, entity and kind.
         """
         ...
 
@@ -293,4 +295,22 @@ class DocumentStore(Protocol):
 
     async def delete(self, keys: Sequence[str], *, access: Access) -> int:
         """Delete documents and what only they bore out; returns how many there were."""
+        ...
+
+    async def compare_names(self, *, limit: int, access: Access) -> int:
+        """Compare the next `limit` names with all of the namespace; returns how many there were.
+
+        Pairs whose stored embeddings have a cosine of at least 0.8 are kept for `links`: of each
+        name those with its 20 nearest. An entity is compared once, when all that came before it
+        are there; 0 means that none is left.
+        """
+        ...
+
+    async def weigh(self, *, access: Access) -> int:
+        """Weigh the co-occurrences of the namespace anew; returns how many have another weight.
+
+        Writing and deleting weigh the relations of a document by what the namespace holds then.
+        Once it holds a fifth more or fewer chunks than when this was last done, all of them are
+        weighed by what it holds now; until then nothing is done.
+        """
         ...

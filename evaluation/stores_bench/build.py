@@ -119,9 +119,10 @@ def _stages(connection: AsyncConnection[Any], c: Collection) -> Iterator[tuple[s
     async def documents() -> None:
         for name, size in ((MAIN, c.main), (SMALL, c.size - c.main)):
             await connection.execute(
-                "insert into namespaces (name, language, documents, chunks, entities)"
-                " values (%s, 'english', %s, %s, %s)",
-                [name, size // 10, size, size],
+                "insert into namespaces"
+                " (name, language, documents, chunks, weighed_chunks, entities)"
+                " values (%s, 'english', %s, %s, %s, %s)",
+                [name, size // 10, size, size, size],
             )
         for place, principal in enumerate([*AUDIENCES, "public"]):
             await connection.execute(

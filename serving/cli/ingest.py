@@ -82,6 +82,8 @@ async def take_in(
             elif payload["event"] == "written":
                 # A batch is written while the one after it is embedded.
                 bar(landed, None, "Taking in")
+            elif payload["event"] == "compared":
+                bar(payload["names"], None, "Names")
             elif payload["event"] == "projected":
                 bar(payload["rows"], None, "Copying")
         bar(read, None, "Done")

@@ -56,7 +56,9 @@ def delete(
     async def work() -> int:
         services = await current_services()
         access = Access((namespace or services.settings.namespace,))
-        return await services.documents.delete(keys, access=access)
+        deleted = await services.documents.delete(keys, access=access)
+        await services.documents.weigh(access=access)
+        return deleted
 
     deleted = run(work)
     if deleted < len(set(keys)):

@@ -12,12 +12,16 @@ from ..access import Access
 from ..checks import storable
 from ..protocols import Vector
 from ..records import ChunkScores, Filters, Hit, Passage, PassageLink
+from .alike import alike_to
 from .filters import Condition
 from .record import MemoryRecord
 from .vectors import cosine, question_vector
-from .view import Chunk, MentionRow, View, terms
+from .view import Chunk, EntityRow, MentionRow, View, terms
 
 __all__ = ["MemoryChunkStore", "best"]
+
+Kind = Literal["titled", "titles", "shared", "alike"]
+LinkKey = tuple[int, int, int, Kind]
 
 K1 = 1.2
 B = 0.75
@@ -111,17 +115,18 @@ class MemoryChunkStore:
         the subject of, then by count, then by chunk. What both chunks are about links nothing.
         """
         known = self._readable(access)
-        found = []
+        found: dict[LinkKey, PassageLink] = {}
         for id_ in sorted({*ids} & known.keys()):
             for near in known[id_].mentions:
-                readable = [far for far in near.entity.mentions if far.chunk.open_to(access)]
-                readable.sort(key=lambda far: (not far.subject, -far.count, far.chunk.id))
-                found += [
-                    _link(near, far, kind)
-                    for far in readable[:fanout]
-                    if far is not near and (kind := _kind(near, far, max_df))
-                ]
-        return sorted(found, key=lambda one: (one["source"], one["target"], one["entity"]))
+                for far in _far(near.entity, fanout, access):
+                    if far.chunk is not near.chunk and (kind := _kind(near, far, max_df)):
+                        _add(found, near, far, kind)
+                for other in () if near.subject else alike_to(self._record, near.entity):
+                    if all(mention.entity is not other for mention in known[id_].mentions):
+                        for far in _far(other, fanout, access):
+                            if far.subject:
+                                _add(found, near, far, "alike")
+        return [found[key] for key in sorted(found)]
 
     def _readable(self, access: Access) -> dict[int, Chunk]:
         chunks = self._record.view.chunks
@@ -169,9 +174,7 @@ def passage(chunk: Chunk) -> Passage:
     )
 
 
-def _kind(
-    near: MentionRow, far: MentionRow, max_df: int
-) -> Literal["titled", "titles", "shared"] | None:
+def _kind(near: MentionRow, far: MentionRow, max_df: int) -> Kind | None:
     if near.subject or far.subject:
         if near.subject and far.subject:
             return None
@@ -179,14 +182,19 @@ def _kind(
     return "shared" if near.entity.df <= max_df else None
 
 
-def _link(
-    near: MentionRow, far: MentionRow, kind: Literal["titled", "titles", "shared"]
-) -> PassageLink:
-    return PassageLink(
+def _far(entity: EntityRow, fanout: int, access: Access) -> list[MentionRow]:
+    """The entity's first readable mentions: where it is the subject, then by count."""
+    readable = [far for far in entity.mentions if far.chunk.open_to(access)]
+    return sorted(readable, key=lambda far: (not far.subject, -far.count, far.chunk.id))[:fanout]
+
+
+def _add(found: dict[LinkKey, PassageLink], near: MentionRow, far: MentionRow, kind: Kind) -> None:
+    link = PassageLink(
         source=near.chunk.id,
         target=far.chunk.id,
-        entity=near.entity.id,
-        name=near.entity.name,
-        df=near.entity.df,
+        entity=far.entity.id,
+        name=far.entity.name,
+        df=far.entity.df,
         kind=kind,
     )
+    found[link["source"], link["target"], link["entity"], kind] = link

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ..access import Access
 from ..errors import InvalidInput
 from ..records import DocumentDraft, WriteReport
+from .alike import compare_names
 from .record import MemoryRecord
 
 __all__ = ["MemoryDocumentStore"]
@@ -55,3 +56,11 @@ class MemoryDocumentStore:
         """Delete documents and what only they bore out; returns how many there were."""
         namespace = access.only_namespace()
         return sum([self._record.take_out(namespace, key) for key in keys])
+
+    async def compare_names(self, *, limit: int, access: Access) -> int:
+        """Compare the next `limit` names with all of the namespace; returns how many there were."""
+        return compare_names(self._record, access.only_namespace(), limit)
+
+    async def weigh(self, *, access: Access) -> int:
+        """Weigh the co-occurrences of the namespace anew; returns how many have another weight."""
+        return self._record.weigh(access.only_namespace())

@@ -148,7 +148,7 @@ class MemoryEntityStore:
                 entities=sum(namespace == name for namespace, _ in record.entities),
                 relationships=sum(namespace == name for namespace, *_ in record.relations),
             )
-            for name in sorted(record.namespaces & {*access.namespaces})
+            for name in sorted(record.namespaces.keys() & {*access.namespaces})
         ]
 
     def _readable(self, access: Access) -> list[EntityRow]:

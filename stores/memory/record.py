@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from ..access import Access
 from ..prepared import EntityKey, Prepared, Preparer
 from ..protocols import Vector
+from ..records import CO_OCCURS
+from ..weights import outgrown
 from .view import STOP_WORDS, View
 
-__all__ = ["EntityName", "MemoryRecord", "RelationName", "StoredDocument", "StoredEntity"]
+__all__ = [
+    "EntityName",
+    "MemoryRecord",
+    "RelationName",
+    "StoredDocument",
+    "StoredEntity",
+    "StoredRelation",
+]
 
 EntityName = tuple[str, EntityKey]
 """A namespace and what makes an entity within it."""
@@ -57,12 +67,23 @@ class StoredEntity:
     vector: Vector | None
 
 
+@dataclass(slots=True)
+class StoredRelation:
+    """What a relation keeps: its weight in (0, 1] is that of when it was last touched or weighed.
+
+    0: not weighed yet.
+    """
+
+    id: int
+    weight: float = 0.0
+
+
 class MemoryRecord:
     """Everything that was written, by namespace; the stores of this package read it.
 
-    Only documents are kept, with the ids given out; the rest is derived from them by `View`
-    whenever they have changed, so that nothing can go stale. `normalise` and `unpack` are the
-    drafts' maker's, and vectors must have `dimension` elements. `stop_words` are no terms.
+    Only documents are kept, with the ids and weights given out; the rest is derived from them by
+    `View` whenever they have changed, so that nothing can go stale. `normalise` and `unpack` are
+    the drafts' maker's, and vectors must have `dimension` elements. `stop_words` are no terms.
     """
 
     def __init__(
@@ -76,12 +97,16 @@ class MemoryRecord:
         self.preparer = Preparer(normalise=normalise, unpack=unpack, dimension=dimension)
         self.dimension = dimension
         self.stop_words = frozenset(stop_words)
-        self.namespaces: set[str] = set()
-        """Those in which a document ever landed."""
+        self.namespaces: dict[str, int] = {}
+        """Those in which a document ever landed, with their chunks when they were last weighed."""
         self.documents: dict[tuple[str, str], StoredDocument] = {}
         """By namespace and key."""
         self.entities: dict[EntityName, StoredEntity] = {}
-        self.relations: dict[RelationName, int] = {}
+        self.relations: dict[RelationName, StoredRelation] = {}
+        self.alike: defaultdict[int, dict[int, float]] = defaultdict(dict)
+        """Cosines of names that mean nearly the same, by the ids of both, from both ends."""
+        self.compared: defaultdict[str, int] = defaultdict(int)
+        """By namespace: the last entity that was compared with the others."""
         self._numbers = itertools.count(1)
         self._view: View | None = None
 
@@ -95,7 +120,7 @@ class MemoryRecord:
     def put(self, namespace: str, prepared: Prepared) -> bool:
         """Write or replace a document; returns whether there was one."""
         key = prepared.draft["key"]
-        replaced = self.take_out(namespace, key)
+        before = self._remove(namespace, key)
         document = StoredDocument(
             id=next(self._numbers),
             namespace=namespace,
@@ -103,7 +128,7 @@ class MemoryRecord:
             chunk_ids={c["index"]: next(self._numbers) for c in prepared.draft["chunks"]},
             section_ids={s["index"]: next(self._numbers) for s in prepared.sections},
         )
-        self.namespaces.add(namespace)
+        self.namespaces.setdefault(namespace, 0)
         self.documents[namespace, key] = document
         for entity, draft in prepared.entities.items():
             vector = prepared.entity_vectors.get(entity)
@@ -116,15 +141,38 @@ class MemoryRecord:
                 known.vector = vector
         for relation in document.relations:
             if relation not in self.relations:
-                self.relations[relation] = next(self._numbers)
-        self.forget_view()
-        return replaced
+                self.relations[relation] = StoredRelation(next(self._numbers))
+        self._settle(before, document)
+        return before is not None
 
     def take_out(self, namespace: str, key: str) -> bool:
         """Delete a document and what only it bore out; returns whether there was one."""
+        before = self._remove(namespace, key)
+        self._settle(before)
+        return before is not None
+
+    def weigh(self, namespace: str) -> int:
+        """Weigh co-occurrences anew if the namespace has outgrown them; how many changed."""
+        chunks = self.view.counts[namespace].chunks
+        if not outgrown(chunks, self.namespaces.get(namespace, 0)):
+            return 0
+        self.namespaces[namespace] = chunks
+        return self._weigh(
+            {
+                relation.id
+                for (where, *_, kind), relation in self.relations.items()
+                if where == namespace and kind == CO_OCCURS
+            }
+        )
+
+    def forget_view(self) -> None:
+        """Have the next reader derive everything anew."""
+        self._view = None
+
+    def _remove(self, namespace: str, key: str) -> StoredDocument | None:
         document = self.documents.pop((namespace, key), None)
         if document is None:
-            return False
+            return None
         rest = self.documents.values()
         named = {(one.namespace, entity) for one in rest for entity in one.prepared.entities}
         for entity in document.prepared.entities:
@@ -134,9 +182,25 @@ class MemoryRecord:
         for relation in document.relations:
             if relation not in borne_out:
                 del self.relations[relation]
-        self.forget_view()
-        return True
+        return document
 
-    def forget_view(self) -> None:
-        """Have the next reader derive everything anew."""
-        self._view = None
+    def _settle(self, *touched: StoredDocument | None) -> None:
+        """After a change, weigh the relations that these documents bear out, or did."""
+        self.forget_view()
+        self._weigh(
+            {
+                self.relations[name].id
+                for document in touched
+                if document is not None
+                for name in document.relations
+                if name in self.relations
+            }
+        )
+
+    def _weigh(self, ids: Collection[int]) -> int:
+        changed = 0
+        for relation in map(self.view.relations.__getitem__, ids):
+            weight = relation.present_weight(self.view.counts[relation.source.namespace].chunks)
+            changed += weight != relation.stored.weight
+            relation.stored.weight = weight
+        return changed

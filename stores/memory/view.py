@@ -12,10 +12,11 @@ import numpy as np
 
 from ..access import Access
 from ..records import ChunkDraft, Entity, SectionDraft
+from ..weights import relation_weight
 from .vectors import Half, half
 
 if TYPE_CHECKING:
-    from .record import MemoryRecord, StoredDocument
+    from .record import MemoryRecord, StoredDocument, StoredRelation
 
 __all__ = [
     "STOP_WORDS",
@@ -116,11 +117,21 @@ class MentionRow:
 class Relation:
     """A relation and how sure each chunk that bears it out makes it."""
 
-    id: int
+    stored: StoredRelation
     source: EntityRow
     target: EntityRow
     type: str
     evidence: dict[Chunk, np.float32] = field(default_factory=dict)
+
+    @property
+    def id(self) -> int:
+        """The number it was given."""
+        return self.stored.id
+
+    @property
+    def weight(self) -> float:
+        """In (0, 1], at single precision: what it weighed when it was last touched or weighed."""
+        return self.stored.weight
 
     def open_to(self, access: Access) -> bool:
         """A relation is readable when a chunk of its evidence is."""
@@ -131,11 +142,20 @@ class Relation:
         """As sure as the chunk that makes it surest."""
         return float(max(self.evidence.values()))
 
-    @property
-    def weight(self) -> float:
-        """In (0, 1], at single precision: sure when it is certain and often seen."""
-        count = len(self.evidence)
-        return float(np.float32(self.confidence * count / (count + 1)))
+    def present_weight(self, chunks: int) -> float:
+        """What it weighs now, in a namespace of so many chunks."""
+        return float(
+            np.float32(
+                relation_weight(
+                    self.type,
+                    confidence=self.confidence,
+                    count=len(self.evidence),
+                    source_df=self.source.df,
+                    target_df=self.target.df,
+                    chunks=chunks,
+                )
+            )
+        )
 
     @property
     def seen(self) -> tuple[str | None, str | None]:
@@ -171,9 +191,9 @@ class View:
         }
         relations = {
             (namespace, source, target, kind): Relation(
-                id_, entities[namespace, source], entities[namespace, target], kind
+                stored, entities[namespace, source], entities[namespace, target], kind
             )
-            for (namespace, source, target, kind), id_ in record.relations.items()
+            for (namespace, source, target, kind), stored in record.relations.items()
         }
         chunks, sections = list[Chunk](), list[Section]()
         self.counts: defaultdict[str, NamespaceCounts] = defaultdict(NamespaceCounts)

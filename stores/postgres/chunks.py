@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, LiteralString, cast
+from typing import Any, cast
 
 from ..access import Access
+from ..alike import FOLLOWED
 from ..checks import storable
 from ..protocols import Vector
 from ..records import ChunkScores, Filters, Hit, Passage, PassageLink
@@ -17,6 +18,10 @@ __all__ = ["PostgresChunkStore"]
 
 EXACT_BELOW = 20_000
 """Chunks that are compared one by one; an index over more would lose rows to a narrow filter."""
+FEW = 2_000
+"""Chunks that are compared one by one even when nothing else is stored."""
+NARROW = 0.25
+"""Share of all chunks below which the index would visit mostly what the caller may not read."""
 LEADING_TERMS = 12
 """Rarest terms of the question whose postings make candidates."""
 POSTING_DEPTH = 12_000
@@ -24,7 +29,7 @@ POSTING_DEPTH = 12_000
 term's postings are all read."""
 FEWEST = 100
 """Hits for which candidates are sought, when fewer are wanted."""
-TEXT_CANDIDATES = 4
+TEXT_CANDIDATES = 3
 """Chunks that are scored over all terms, for each that is wanted."""
 
 
@@ -39,7 +44,7 @@ class PostgresChunkStore:
     ) -> list[Hit]:
         """The `limit` chunks nearest by cosine; scores in [-1, 1].
 
-        Exact when the caller and the filters leave at most `EXACT_BELOW` chunks; by the index
+        Exact when the caller and the filters leave few chunks, or few of many; by the index
         otherwise, which goes on searching until it has found enough of them.
         """
         params = {
@@ -49,11 +54,8 @@ class PostgresChunkStore:
             **filter_params(filters),
             **access_params(access),
         }
-        few = await self._count(queries.COUNT_READABLE, params) <= EXACT_BELOW or (
-            any(filters.values())
-            and await self._count(queries.COUNT_FILTERED, params) <= EXACT_BELOW
-        )
-        query = queries.SEARCH_VECTOR_EXACT if few else queries.SEARCH_VECTOR
+        exact = await self._few(params) or (any(filters.values()) and await self._few_match(params))
+        query = queries.SEARCH_VECTOR_EXACT if exact else queries.SEARCH_VECTOR
         return cast("list[Hit]", await self._database.fetch(query, params))
 
     async def search_text(
@@ -128,11 +130,26 @@ class PostgresChunkStore:
             return []
         rows = await self._database.fetch(
             queries.LINKS,
-            {"ids": list(ids), "max_df": max_df, "fanout": fanout, **access_params(access)},
+            {
+                "ids": list(ids),
+                "max_df": max_df,
+                "fanout": fanout,
+                "followed": FOLLOWED,
+                **access_params(access),
+            },
         )
         return cast("list[PassageLink]", rows)
 
-    async def _count(self, query: LiteralString, params: dict[str, Any]) -> int:
-        (row,) = await self._database.fetch(query, params)
-        count: int = row["chunks"]
-        return count
+    async def _few(self, params: dict[str, Any]) -> bool:
+        """Whether so little may be read, or so little of what is stored, that looking at each is
+        the surer way, and as fast.
+        """
+        (row,) = await self._database.fetch(queries.COUNT_READABLE, params)
+        readable: int = row["chunks"]
+        stored: float = max(row["stored"], readable)
+        return readable <= FEW or (readable <= EXACT_BELOW and readable < NARROW * stored)
+
+    async def _few_match(self, params: dict[str, Any]) -> bool:
+        (row,) = await self._database.fetch(queries.COUNT_FILTERED, params)
+        found: int = row["chunks"]
+        return found <= EXACT_BELOW

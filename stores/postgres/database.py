@@ -76,12 +76,22 @@ class Database:
 
     async def fetch(self, query: LiteralString, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         """All rows of one reading statement; what fails in passing is tried three times in all."""
-        async for attempt in self._attempts():
+        try:
+            return await self._read(query, params)
+        except StoreUnavailable as error:
+            if not _transient(error):
+                raise
+        # Only now, since a retrying machine takes longer to set up than most statements to run.
+        await self._renew()
+        async for attempt in self._attempts(ATTEMPTS - 1):
             with attempt:
-                async with self.connection() as connection:
-                    cursor = await connection.execute(query, params)
-                    return await cursor.fetchall()
+                return await self._read(query, params)
         raise AssertionError("tenacity either returns or raises")
+
+    async def _read(self, query: LiteralString, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        async with self.connection() as connection:
+            cursor = await connection.execute(query, params)
+            return await cursor.fetchall()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -108,7 +118,7 @@ class Database:
         `work` must bear to be done twice: a server that dies while committing does not say whether
         it has committed.
         """
-        async for attempt in self._attempts():
+        async for attempt in self._attempts(ATTEMPTS):
             with attempt:
                 async with self.transaction() as connection:
                     return await work(connection)
@@ -118,16 +128,16 @@ class Database:
         """Close every connection; the database cannot be used afterwards."""
         await self._pool.close()
 
-    def _attempts(self) -> AsyncRetrying:
+    def _attempts(self, most: int) -> AsyncRetrying:
         return AsyncRetrying(
-            stop=stop_after_attempt(ATTEMPTS),
+            stop=stop_after_attempt(most),
             wait=wait_exponential_jitter(multiplier=0.05, max=1.0, jitter=0.05),
             retry=retry_if_exception(_transient),
             before_sleep=self._renew,
             reraise=True,
         )
 
-    async def _renew(self, _: object) -> None:
+    async def _renew(self, _: object = None) -> None:
         """Before the next attempt a killed embedded server is started again, and what a restart
         left dead in the pool is replaced: asking every connection before every use would double the
         round trips of a question.

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, LiteralString, cast
 
 from psycopg.types.json import Jsonb
 
 from ..access import Access
 from ..errors import InvalidInput
 from ..prepared import Prepared, Preparer
-from ..records import DocumentDraft, WriteReport
-from . import writes
+from ..records import CO_OCCURS, DocumentDraft, WriteReport
+from ..weights import outgrown
+from . import weight_queries, writes
+from .alike import compare_names
 from .database import Connection, Database
 from .entities import LONGEST_TYPO, deletes
 from .queries import halfvec
@@ -23,6 +25,9 @@ __all__ = ["PostgresDocumentStore"]
 CHUNK = ("index", "start", "header", "text", "tokens")
 SECTION = ("index", "span_start", "span_end", "text")
 ENTITY = ("name", "method", "confidence", "properties")
+
+WEIGHED_AT_ONCE = 2000
+"""Relations weighed in one transaction: other writers wait for a fraction of a second."""
 
 HASHES = """
     select key, content_hash from documents
@@ -75,6 +80,55 @@ class PostgresDocumentStore:
         namespace = access.only_namespace()
         return sum([await self._delete_one(key, namespace) for key in keys])
 
+    async def compare_names(self, *, limit: int, access: Access) -> int:
+        """Compare the next `limit` names with all of the namespace; returns how many there were.
+
+        By the index when it pays, which may miss a pair.
+        """
+        return await compare_names(self._database, access.only_namespace(), limit)
+
+    async def weigh(self, *, access: Access) -> int:
+        """Weigh the co-occurrences of the namespace anew; returns how many have another weight.
+
+        Does nothing until it has grown or shrunk by a fifth since that was last done. Writers take
+        turns with the batches; a run that was killed is simply done again.
+        """
+        namespace = access.only_namespace()
+        sizes = await self._database.fetch(weight_queries.SIZE, {"namespace": namespace})
+        if not any(outgrown(size["chunks"], size["weighed_chunks"]) for size in sizes):
+            return 0
+        changed, after = 0, 0
+        while ids := await self._co_occurrences(namespace, after):
+            changed += await self._weigh_some(ids, namespace)
+            after = ids[-1]
+        done = {"namespace": namespace, "chunks": sizes[0]["chunks"]}
+        await self._database.transact(lambda c: c.execute(weight_queries.WEIGHED, done))
+        return changed
+
+    async def _co_occurrences(self, namespace: str, after: int) -> list[int]:
+        rows = await self._database.fetch(
+            weight_queries.CO_OCCURRENCES,
+            {
+                "namespace": namespace,
+                "type": CO_OCCURS,
+                "after": after,
+                "limit": WEIGHED_AT_ONCE,
+            },
+        )
+        return [row["id"] for row in rows]
+
+    async def _weigh_some(self, ids: list[int], namespace: str) -> int:
+        async def work(connection: Connection) -> int:
+            await connection.execute(writes.LOCK, {"namespace": namespace})
+            lock, weigh = weight_queries.WEIGH
+            await connection.execute(lock)
+            cursor = await connection.execute(weigh, {"ids": ids})
+            row = await cursor.fetchone()
+            assert row is not None
+            return int(row["changed"])
+
+        return await self._database.transact(work)
+
     async def _delete_one(self, key: str, namespace: str) -> bool:
         params = {"namespace": namespace, "key": key}
 
@@ -82,7 +136,8 @@ class PostgresDocumentStore:
             await connection.execute(writes.LOCK, params)
             stored = await _exists(connection, params)
             if stored:
-                await _remove(connection, params)
+                before = await _remove(connection, params)
+                await _run(connection, weight_queries.SETTLE, {**params, "before": before})
             return stored
 
         return await self._database.transact(take_out)
@@ -95,11 +150,10 @@ class PostgresDocumentStore:
             await connection.execute(writes.ENSURE_NAMESPACE, params)
             await connection.execute(writes.LOCK, params)
             replaced = await _exists(connection, params)
-            if replaced:
-                await _remove(connection, params)
+            before = await _remove(connection, params) if replaced else []
             async with connection.pipeline():
-                for statement in writes.WRITE:
-                    await connection.execute(statement, params)
+                await _run(connection, writes.WRITE, params)
+                await _run(connection, weight_queries.SETTLE, {**params, "before": before})
             return replaced
 
         return await self._database.transact(put)
@@ -208,8 +262,17 @@ async def _exists(connection: Connection, params: dict[str, Any]) -> bool:
     return await cursor.fetchone() is not None
 
 
-async def _remove(connection: Connection, params: dict[str, Any]) -> None:
+async def _remove(connection: Connection, params: dict[str, Any]) -> list[int]:
+    """Take the document out; returns the relations that it bore out."""
     cursor = await connection.execute(writes.TOUCHED, params)
     touched = await cursor.fetchone()
-    for statement in writes.REMOVE:
-        await connection.execute(statement, {**params, **(touched or {})})
+    assert touched is not None
+    await _run(connection, writes.REMOVE, {**params, **touched})
+    return cast("list[int]", touched["relationships"])
+
+
+async def _run(
+    connection: Connection, statements: Sequence[LiteralString], params: dict[str, Any]
+) -> None:
+    for statement in statements:
+        await connection.execute(statement, params)

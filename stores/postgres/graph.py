@@ -24,7 +24,7 @@ FEWEST = 100
 """Chunks for which candidates are sought, when fewer are wanted."""
 MENTIONS_DRAWN = 150
 """Mentions that make candidates, for each chunk that is wanted."""
-MENTION_CANDIDATES = 4
+MENTION_CANDIDATES = 2
 """Chunks whose weight is added up in full, for each that is wanted."""
 
 

@@ -27,7 +27,8 @@ _BM25: Final = """
 _READABLE_CHUNK: Final = f"c.audience = any{READABLE_IDS}"
 
 COUNT_READABLE: Final = """
-    select coalesce(sum(a.chunks), 0)::bigint as chunks
+    select coalesce(sum(a.chunks), 0)::bigint as chunks,
+           (select c.reltuples from pg_class c where c.oid = 'chunks'::regclass)::float8 as stored
       from audiences a
      where a.namespace = any(%(namespaces)s) and a.principals && %(principals)s
 """
@@ -139,9 +140,19 @@ LINKS: Final = f"""
          where m.chunk_id = any(%(ids)s) and m.audience = any(array(select id from readable))
     ), wanted as materialized (
         select distinct entity_id, namespace from given
+    ), near as materialized (
+        select w.entity_id, w.namespace, a.other_id
+          from wanted w
+         cross join lateral (
+            select a.other_id from alike a
+             where a.entity_id = w.entity_id
+             order by a.cosine desc, a.other_id
+             limit %(followed)s
+         ) a
     ), ends as materialized (
         select w.entity_id, far.chunk_id, far.subject
-          from wanted w
+          from (select entity_id, namespace from wanted
+                 union select other_id, namespace from near) w
          cross join lateral (
             select m.chunk_id, m.subject
               from readable a
@@ -165,5 +176,14 @@ LINKS: Final = f"""
       join ends far on far.entity_id = g.entity_id and far.chunk_id <> g.chunk_id
      where case when far.subject or g.subject then far.subject <> g.subject
                 else g.df <= %(max_df)s end
-     order by source, target, entity
+    union
+    select g.chunk_id, far.chunk_id, o.id, o.name, o.df, 'alike'
+      from given g
+      join near n on n.entity_id = g.entity_id
+      join ends far on far.entity_id = n.other_id and far.subject and far.chunk_id <> g.chunk_id
+      join entities o on o.id = n.other_id
+     where not g.subject and not exists (
+        select from given own
+         where own.chunk_id = g.chunk_id and own.entity_id = n.other_id)
+     order by source, target, entity, kind
 """

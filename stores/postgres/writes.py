@@ -77,8 +77,7 @@ REMOVE: Final = (
     )
     update relationships r
        set count = kept.count, confidence = kept.confidence, updated_at = now(),
-           first_seen = kept.first_seen, last_seen = kept.last_seen,
-           weight = (kept.confidence * kept.count / (kept.count + 1))::real
+           first_seen = kept.first_seen, last_seen = kept.last_seen
       from kept where r.id = kept.id
     """,
     """
@@ -86,13 +85,6 @@ REMOVE: Final = (
      where g.relationship_id = any(%(relationships)s) and not exists (
         select from evidence v join chunks c on c.id = v.chunk_id
          where v.relationship_id = g.relationship_id and c.audience = g.audience)
-    """,
-    """
-    update edges g set weight = r.weight, first_seen = r.first_seen, last_seen = r.last_seen
-      from relationships r
-     where g.relationship_id = any(%(relationships)s) and r.id = g.relationship_id
-       and (g.weight, g.first_seen, g.last_seen)
-           is distinct from (r.weight, r.first_seen, r.last_seen)
     """,
     """
     with gone as (
@@ -137,7 +129,10 @@ REMOVE: Final = (
      where exists (select from projections)
     """,
 )
-"""Take a document out, with every entity and relation that only it bore out."""
+"""Take a document out, with every entity and relation that only it bore out.
+
+What is left of other relations is counted here and weighed by `weight_queries.SETTLE`.
+"""
 
 WRITE: Final = (
     """
@@ -245,8 +240,8 @@ WRITE: Final = (
     """,
     f"""
     with drafted as materialized (
-        select s.id as source, t.id as target, x.type, x.places, x.confidences,
-               cardinality(x.places) as count,
+        select s.id as source, t.id as target, s.df as source_df, t.df as target_df,
+               x.type, x.places, x.confidences, cardinality(x.places) as count,
                (select max(c) from unnest(x.confidences) as c) as confidence
           from jsonb_to_recordset(%(relationships)s) as x (
                source_norm text, source_type text, target_norm text, target_type text,
@@ -258,14 +253,13 @@ WRITE: Final = (
     ), put as (
         insert into relationships as r (namespace, source, target, type, weight, confidence, count,
                                         first_seen, last_seen)
-        select %(namespace)s, source, target, type, (confidence * count / (count + 1))::real,
+        select n.name, source, target, type,
+               relation_weight(type, confidence, count, source_df, target_df, n.chunks),
                confidence, count, %(date)s::date, %(date)s::date
-          from drafted
+          from drafted join namespaces n on n.name = %(namespace)s
         on conflict (source, target, type) do update
            set count = r.count + excluded.count,
                confidence = greatest(r.confidence, excluded.confidence),
-               weight = (greatest(r.confidence, excluded.confidence)
-                         * (r.count + excluded.count) / (r.count + excluded.count + 1))::real,
                first_seen = least(r.first_seen, excluded.first_seen),
                last_seen = greatest(r.last_seen, excluded.last_seen),
                updated_at = now()
@@ -290,15 +284,6 @@ WRITE: Final = (
      where name = %(namespace)s
     """,
     f"""
-    update edges g set weight = r.weight, first_seen = r.first_seen, last_seen = r.last_seen
-      from relationships r
-     where r.id in (select v.relationship_id from chunks c join evidence v on v.chunk_id = c.id
-                     where c.document_id = {_DOCUMENT})
-       and g.relationship_id = r.id
-       and (g.weight, g.first_seen, g.last_seen)
-           is distinct from (r.weight, r.first_seen, r.last_seen)
-    """,
-    f"""
     insert into outbox (kind, ref)
     select kind, ref
       from (select 'audience' as kind, {_AUDIENCE}::bigint as ref
@@ -312,4 +297,7 @@ WRITE: Final = (
      where exists (select from projections)
     """,
 )
-"""Put a document in: its text, what search needs of it, what was found in it."""
+"""Put a document in: its text, what search needs of it, what was found in it.
+
+New relations are weighed here, known ones by `weight_queries.SETTLE`.
+"""

@@ -107,6 +107,11 @@ class Backend:
         await self.settle()
         return count
 
+    async def weigh(self, *, namespace: str = "main") -> int:
+        changed = await self.documents.weigh(access=reader(namespace=namespace))
+        await self.settle()
+        return changed
+
     async def known(self, *namespaces: str, principals: Sequence[str] = EVERYONE) -> Known:
         """What these principals may read, asked of the protocols alone."""
         access = Access(namespaces or ("main",), tuple(principals))

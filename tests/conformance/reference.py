@@ -52,8 +52,7 @@ async def reference(backend: Backend, steps: Sequence[Step], suffix: str) -> Bac
     """The reference after the same history, with the ids that the store has given."""
     record = memory_record()
     remembered = memory_backend(record)
-    await live(backend, steps, suffix)
-    await live(remembered, steps, suffix)
+    assert await live(backend, steps, suffix) == await live(remembered, steps, suffix)
     for name in NAMESPACES:
         await adopt(record, remembered, backend, name + suffix)
     return remembered
@@ -78,7 +77,7 @@ async def adopt(record: MemoryRecord, mine: Backend, theirs: Backend, namespace:
             (normalise(known.entities[end]["name"]), known.entities[end]["type"])
             for end in (one["source"], one["target"])
         )
-        record.relations[namespace, source, target, one["type"]] = one["id"]
+        record.relations[namespace, source, target, one["type"]].id = one["id"]
     for section in await theirs.sections.search_sections(
         unit(1), limit=ALL, filters=EVERYTHING, access=access
     ):

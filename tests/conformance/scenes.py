@@ -1,4 +1,4 @@
-"""Random histories of writing and deleting, to be lived through by several stores alike."""
+"""Random histories of writing, deleting and weighing, which several stores live through alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clew.models.embeddings import pack
 from clew.stores.access import Access
-from clew.stores.records import DocumentDraft, SectionDraft
+from clew.stores.records import CO_OCCURS, DocumentDraft, SectionDraft
 from clew.stores.walk import Walk
 from clew.tests.stores.postgres.drafts import chunk, document, history, relation, unit
 
@@ -48,11 +48,12 @@ any_weights = st.sampled_from([1.0, 0.5, 0.3, 0.07, 0.003])
 
 @dataclass(frozen=True)
 class Step:
-    """Writing a document, or deleting the one of its key."""
+    """Writing a document, or deleting the one of its key; then weighing, or not."""
 
     namespace: str
     draft: DocumentDraft
     delete: bool = False
+    weigh: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _steps(draw: st.DrawFn) -> list[Step]:
         st.lists(
             st.tuples(
                 st.sampled_from(NODES),
-                st.sampled_from(KINDS),
+                st.sampled_from([*KINDS, CO_OCCURS, CO_OCCURS]),
                 st.sampled_from(NODES),
                 st.sampled_from([1.0, 0.9, 0.5, 0.31]),
                 st.sets(st.sampled_from(places), min_size=1).map(sorted),
@@ -112,7 +113,7 @@ def _steps(draw: st.DrawFn) -> list[Step]:
     )
     key, delete = draw(st.sampled_from(KEYS)), draw(st.integers(0, 5)) == 0
     draft = _document(draw, key, edges, len(places))
-    return [Step(draw(st.sampled_from(NAMESPACES)), draft, delete)]
+    return [Step(draw(st.sampled_from(NAMESPACES)), draft, delete, draw(st.booleans()))]
 
 
 @st.composite
@@ -184,10 +185,14 @@ def _librarys_step(namespace: str, seed: int, chance: int) -> Step:
     return Step(namespace, draft, chance == 0)
 
 
-async def live(backend: Backend, steps: Sequence[Step], suffix: str = "") -> None:
-    """Do all this to a store, in namespaces of its own."""
+async def live(backend: Backend, steps: Sequence[Step], suffix: str = "") -> list[int]:
+    """Do all this to a store, in namespaces of its own; returns what each weighing changed."""
+    changed = []
     for step in steps:
         if step.delete:
             await backend.delete(step.draft["key"], namespace=step.namespace + suffix)
         else:
             await backend.write(step.draft, namespace=step.namespace + suffix)
+        if step.weigh:
+            changed.append(await backend.weigh(namespace=step.namespace + suffix))
+    return changed

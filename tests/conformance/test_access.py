@@ -31,7 +31,8 @@ def test_no_method_of_any_store_is_forgotten() -> None:
         for method in vars(getattr(protocols, name))
         if not method.startswith("_")
     }
-    assert public == {*CALLS, "DocumentStore.write", "DocumentStore.delete", "GraphStore.healthy"}
+    writing = {f"DocumentStore.{method}" for method in ("write", "delete", "weigh")}
+    assert public == {*CALLS, *writing, "GraphStore.healthy"}
 
 
 def strings(answer: object) -> Iterator[str]:
@@ -155,11 +156,14 @@ async def test_writing_and_deleting_do_not_reach_beyond_their_namespace(backend:
         stolen: DocumentDraft = {**secret("tenant", ["attacker"]), "title": "Mine now"}
         report = await backend.documents.write([stolen], access=access)
         assert not report["failed"]
+        await backend.documents.weigh(access=access)
         assert await backend.documents.delete(keys, access=access) == 1
     for access in (ATTACKERS["the attacker"], ATTACKERS["who may enter nothing"]):
         with pytest.raises(InvalidInput):
             await backend.documents.delete(keys, access=access)
         with pytest.raises(InvalidInput):
             await backend.documents.write([own("mine")], access=access)
+        with pytest.raises(InvalidInput):
+            await backend.documents.weigh(access=access)
     for name, call in CALLS.items():
         assert await call(backend, VICTIM) == before[name], name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 
 from clew.stores.access import Access
-from clew.stores.records import DocumentDraft, ReachedEntity
+from clew.stores.records import CO_OCCURS, DocumentDraft, ReachedEntity
 from clew.stores.walk import Walk
 
 from .backends import memory_backend
@@ -52,38 +53,93 @@ def readable(namespace: str, draft: DocumentDraft, access: Access) -> bool:
     return namespace in access.namespaces and bool({*draft["acl"]} & {*access.principals})
 
 
-def edges(steps: Sequence[Step], walk: Walk, access: Access) -> dict[Node, list[Edge]]:
+Bond = tuple[Node, str, Node]
+"""A relation: source, type and target."""
+
+
+def proofs(namespace: str, draft: DocumentDraft) -> Iterator[tuple[Bond, tuple[str, int], float]]:
+    """The relations a document bears out, where, and how surely."""
+    for said in draft["relationships"]:
+        source, target = (namespace, said["source"][0]), (namespace, said["target"][0])
+        if source != target:
+            for place in said["evidence"]:
+                yield (source, said["type"], target), (draft["key"], place), said["confidence"]
+
+
+def weigh(documents: Sequence[tuple[str, DocumentDraft]]) -> dict[Bond, float]:
+    """What every relation weighs when these documents are all there is."""
+    proof = defaultdict[Bond, dict[tuple[str, int], float]](dict)
+    chunks, df = Counter[str](), Counter[Node]()
+    for namespace, draft in documents:
+        for bond, spot, confidence in proofs(namespace, draft):
+            proof[bond][spot] = max(confidence, proof[bond].get(spot, 0.0))
+        chunks[namespace] += len(draft["chunks"])
+        for one in draft["chunks"]:
+            df.update({(namespace, mention["name"]) for mention in one["mentions"]})
+    weights = {}
+    for (source, kind, target), spots in proof.items():
+        n, total = len(spots), chunks[source[0]]
+        surest = float(np.float32(max(spots.values())))
+        if kind == CO_OCCURS:
+            n = min(n, df[source], df[target])
+            chance = df[source] / total * df[target] / total
+            npmi = math.log(n / total / chance) / -math.log(n / total) if n < total else 1.0
+            surest *= (1 + npmi) / 2
+        weight = surest * n / (n + 1)
+        weights[source, kind, target] = max(weight, 0.01) if kind == CO_OCCURS else weight
+    return weights
+
+
+def weights(steps: Sequence[Step]) -> dict[Bond, float]:
+    """What every relation weighs after a history, which is told step by step."""
+    known: dict[Bond, float] = {}
+    weighed = Counter[str]()
+    for at, step in enumerate(steps):
+        before, after = left(steps[:at]), left(steps[: at + 1])
+        place = (step.namespace, step.draft["key"])
+        touched = {
+            bond
+            for namespace, draft in [*before, *after]
+            for bond, *_ in proofs(namespace, draft)
+            if (namespace, draft["key"]) == place
+        }
+        size = sum(len(draft["chunks"]) for name, draft in after if name == step.namespace)
+        if step.weigh and abs(size - weighed[step.namespace]) >= max(
+            0.2 * weighed[step.namespace], 1
+        ):
+            weighed[step.namespace] = size
+            touched |= {bond for bond in known if bond[0][0] == step.namespace}
+        present = weigh(after)
+        known = {
+            bond: weight if bond in touched else known[bond] for bond, weight in present.items()
+        }
+    return known
+
+
+def edges(
+    steps: Sequence[Step], weighed: Mapping[Bond, float], walk: Walk, access: Access
+) -> dict[Node, list[Edge]]:
     """What may be walked from each entity, from the drafts alone."""
-    proof = defaultdict[tuple[Node, str, Node], dict[tuple[str, int], float]](dict)
-    days = defaultdict[tuple[Node, str, Node], list[str]](list)
-    seen = set[tuple[Node, str, Node]]()
+    days = defaultdict[Bond, list[str]](list)
+    seen = set[Bond]()
     found: dict[Node, list[Edge]] = {}
     for namespace, draft in left(steps):
         open_ = readable(namespace, draft, access)
         for one in draft["entities"] if open_ else ():
             found.setdefault((namespace, one["name"]), [])
-        for said in draft["relationships"]:
-            source, target = (namespace, said["source"][0]), (namespace, said["target"][0])
-            if source == target:
-                continue
-            relation = (source, said["type"], target)
-            for place in said["evidence"]:
-                spot = (draft["key"], place)
-                proof[relation][spot] = max(said["confidence"], proof[relation].get(spot, 0.0))
-            days[relation] += [draft["date"]] if draft["date"] else []
-            seen |= {relation} if open_ else set()
+        for bond, *_ in proofs(namespace, draft):
+            days[bond] += [draft["date"]] if draft["date"] else []
+            seen |= {bond} if open_ else set()
     dated = walk.date_from is not None or walk.date_to is not None
-    for relation in seen:
-        source, kind, target = relation
+    for bond in seen:
+        source, kind, target = bond
         if dated and not (
-            days[relation]
-            and (walk.date_to is None or min(days[relation]) <= walk.date_to)
-            and (walk.date_from is None or max(days[relation]) >= walk.date_from)
+            days[bond]
+            and (walk.date_to is None or min(days[bond]) <= walk.date_to)
+            and (walk.date_from is None or max(days[bond]) >= walk.date_from)
         ):
             continue
-        count = len(proof[relation])
-        surest = float(np.float32(max(proof[relation].values())))
-        weight = float(np.float32(surest * count / (count + 1)))
+        weight = float(np.float32(weighed[bond]))
         found[source].append(Edge(target, kind, weight))
         found[target].append(Edge(source, kind, weight))
     return found
@@ -168,10 +224,11 @@ async def best_of_every_walk(scene: GraphScene) -> None:
         ids |= {(namespace, one["name"]): id_ for id_, one in known.entities.items()}
     nodes = {id_: node for node, id_ in ids.items()}
     seeds = {node: scene.seeds[node[1]] for node in ids if node[1] in scene.seeds}
+    weighed = weights(scene.steps)
     for access in ACCESSES:
         for walk in scene.walks:
             reached = await backend.graph.expand(
                 {ids[node]: worth for node, worth in seeds.items()}, walk=walk, access=access
             )
-            known_edges = edges(scene.steps, walk, access)
+            known_edges = edges(scene.steps, weighed, walk, access)
             assert as_answer(reached, nodes) == expected(known_edges, seeds, walk, ids)

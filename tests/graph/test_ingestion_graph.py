@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from clew.services import Services
 from clew.stores.access import acting_as
 from clew.stores.errors import InvalidInput
 
-from .scene import ask, giving, ingest, patient
+from .scene import Faulty, ask, fails, giving, gone, ingest, patient
 
 MANSFIELD = """---
 title: Katherine Mansfield
@@ -194,6 +195,43 @@ async def test_more_than_one_batch_goes_through_and_nothing_is_counted_twice(
     assert (report["written"], report["unchanged"]) == (1, 150)
     ((count,),) = await rows(services, "select df from entities where name = 'Luigi Menabrea'")
     assert count == 150
+
+
+MET = [{"id": f"met-{n}", "text": "Ada Lovelace met Luigi Menabrea."} for n in range(3)]
+ALONE = [{"id": f"alone-{n}", "text": "Ada Lovelace wrote notes."} for n in range(20)]
+
+
+async def met(services: Services) -> float:
+    """What the co-occurrence in `MET` weighs."""
+    query = "select weight from relationships where type = 'CO_OCCURS_WITH'"
+    ((weight,),) = await rows(services, query)
+    return float(weight)
+
+
+async def test_co_occurrences_weigh_what_they_do_among_all_that_has_landed(
+    services: Services,
+) -> None:
+    await ingest(services, MET)
+    alone = await met(services)
+    assert (await ingest(services, ALONE))["degraded"] == []
+    # In 3 chunks of 23: all of the one name's, and 3 of the other's 23.
+    assert alone == pytest.approx(0.8 * 3 / 4)
+    assert await met(services) == pytest.approx(alone / 2)
+
+
+async def test_a_weighing_that_fails_loses_no_document_and_is_made_up_for(
+    services: Services,
+) -> None:
+    dying = replace(services, documents=Faulty(services.documents, weigh=fails(gone())))
+    await ingest(services, MET)
+    alone = await met(services)
+    report = await ingest(dying, ALONE)
+    assert report["written"] == len(ALONE)
+    (lost,) = report["degraded"]
+    assert (lost["stage"], lost["reason"]) == ("weigh_relationships", "Nobody answers.")
+    assert await met(services) == alone
+    assert (await ingest(services, ALONE))["degraded"] == []
+    assert await met(services) == pytest.approx(alone / 2)
 
 
 async def test_runs_on_one_thread_start_afresh(services: Services, folder: Path) -> None:

@@ -16,6 +16,7 @@ from clew.stores.errors import StoreUnavailable
 from clew.stores.neo4j.projection import Neo4jProjection
 from clew.stores.postgres.outbox import PostgresOutbox
 from clew.stores.projecting import compare, send
+from clew.stores.records import CO_OCCURS
 from clew.stores.walk import Walk
 from clew.tests.bolt_server import Target, random_prefix
 from clew.tests.conftest import OpenTestServices
@@ -30,7 +31,7 @@ from clew.tests.graph.scene import (
     with_faults,
 )
 from clew.tests.stores.postgres.conftest import Stores
-from clew.tests.stores.postgres.drafts import history, reader, story
+from clew.tests.stores.postgres.drafts import chunk, document, history, reader, relation, story
 
 from .conftest import Graph
 
@@ -140,6 +141,24 @@ async def test_what_was_there_before_the_first_sending_is_sent_with_it(
     assert await outbox.lag() == (0, 0), "nobody asked for notes yet"
     assert await send(outbox, copy.projection, silent) > 0
     assert await compare(outbox, copy.projection, silent) == []
+
+
+async def test_a_weighing_reaches_the_copy(
+    record: Stores, outbox: PostgresOutbox, copy: Graph
+) -> None:
+    both = [relation("a", CO_OCCURS, "b")]
+    await record.write(document("both", chunk("x", ["a", "b"]), relations=both))
+    await send(outbox, copy.projection, silent)
+    await record.write(*(document(f"{n}", chunk(f"{n}", ["a"])) for n in range(9)))
+    await send(outbox, copy.projection, silent)
+    (before,) = await copy.projection.read("relationship", after=0, limit=9)
+    assert await record.documents.weigh(access=reader()) == 1
+    (told,) = await compare(outbox, copy.projection, silent)
+    assert (told["kind"], told["what"]) == ("relationship", "another weight")
+    await send(outbox, copy.projection, silent)
+    assert await compare(outbox, copy.projection, silent) == []
+    (after,) = await copy.projection.read("relationship", after=0, limit=9)
+    assert after["weight"] == pytest.approx(before["weight"] / 2)
 
 
 async def test_a_comparison_names_what_is_missing_left_over_and_different(

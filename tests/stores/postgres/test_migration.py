@@ -1,4 +1,4 @@
-"""A database of the first schema becomes one of the second with everything in it intact."""
+"""A database of the first schema becomes one of today's with everything in it intact."""
 
 from __future__ import annotations
 
@@ -10,10 +10,20 @@ import pytest
 
 from clew.stores.access import Access
 from clew.stores.postgres import schema
-from clew.stores.records import DocumentDraft
+from clew.stores.records import CO_OCCURS, DocumentDraft
 
 from .conftest import Stores, consistent
-from .drafts import DIMENSION, EVERYTHING, chunk, document, history, reader, story, unit
+from .drafts import (
+    DIMENSION,
+    EVERYTHING,
+    chunk,
+    document,
+    history,
+    reader,
+    relation,
+    story,
+    unit,
+)
 
 NAMESPACES = ("one", "two")
 ACLS = [
@@ -46,8 +56,8 @@ VERSION_1 = {
     "aliases": "entity_id, document_id, namespace, norm",
     "name_words": "namespace, word, deletes",
     "mentions": "entity_id, chunk_id, count, offsets, subject",
-    "relationships": "id, namespace, source, target, type, weight, confidence, count,"
-    " first_seen, last_seen",
+    "relationships": "id, namespace, source, target, type, confidence, count, first_seen,"
+    " last_seen",
     "evidence": "relationship_id, chunk_id",
 }
 ALSO = {
@@ -60,7 +70,8 @@ ALSO = {
     },
     "entities": {"acl": UNION.format(found="src.mentions f", meant="f.entity_id = t.id")},
     "relationships": {
-        "acl": UNION.format(found="src.evidence f", meant="f.relationship_id = t.id")
+        "acl": UNION.format(found="src.evidence f", meant="f.relationship_id = t.id"),
+        "weight": "(t.confidence * t.count / (t.count + 1))::real",
     },
 }
 
@@ -75,7 +86,23 @@ def drafts() -> dict[str, list[DocumentDraft]]:
         for name in NAMESPACES
     }
     made["one"] += [story(), document("bare", acl=["ada"]), document("mute", chunk("", []))]
+    for name, drafted in made.items():
+        drafted[:0] = [met(f"{name} {place}", acl) for place, acl in enumerate(ACLS)]
     return made
+
+
+def met(key: str, acl: list[str]) -> DocumentDraft:
+    """Names of which one stands in many other documents, and one in none."""
+    together = [relation("Ada", CO_OCCURS, "Bob"), relation("Ada", CO_OCCURS, "Zeno")]
+    return document(key, chunk(key, ["Ada", "Bob", "Zeno"]), acl=acl, relations=together)
+
+
+async def prepared(dsn: str, monkeypatch: pytest.MonkeyPatch, *versions: int) -> None:
+    """Bring a database up to an older schema."""
+    with monkeypatch.context() as patch:
+        scripts = {number: schema._migrations()[number] for number in versions}
+        patch.setattr(schema, "_migrations", lambda: scripts)
+        await migrated(dsn)
 
 
 async def copied(source: str, target: str) -> None:
@@ -111,12 +138,10 @@ async def old(
     stores: Stores, dsn: str, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Stores]:
     """Stores on a migrated database that was written under the first schema; `stores` on a new."""
-    with monkeypatch.context() as patch:
-        first = schema._migrations()[1]
-        patch.setattr(schema, "_migrations", lambda: {1: first})
-        assert await migrated(empty_dsn) == [1]
+    await prepared(empty_dsn, monkeypatch, 1)
     for namespace, documents in drafts().items():
         await stores.write(*documents, namespace=namespace)
+        assert await stores.documents.weigh(access=reader(namespace=namespace)) > 0
     await copied(dsn, empty_dsn)
     assert await migrated(empty_dsn) == [*range(2, schema.LATEST + 1)]
     opened = Stores.on(empty_dsn)
@@ -132,6 +157,42 @@ async def test_a_migrated_database_holds_what_a_new_one_would(stores: Stores, ol
         consistent(after)
         assert len(after["audiences"]) == 5, "what everyone may read is one"
         assert all(after[table] for table in expected if table != "sections")
+
+
+async def test_a_migration_weighs_co_occurrences_as_weighing_does(
+    stores: Stores, old: Stores
+) -> None:
+    for namespace in NAMESPACES:
+        assert await old.documents.weigh(access=reader(namespace=namespace)) == 0
+        found = {
+            (source, target): (weight, sure * count / (count + 1))
+            for source, kind, target, count, weight, sure, *_ in (await old.snapshot(namespace))[
+                "relationships"
+            ]
+            if kind == CO_OCCURS
+        }
+        assert found["ada", "zeno"][0] < found["ada", "zeno"][1]
+        assert found["ada", "bob"][0] < found["ada", "zeno"][0], "they met as often"
+        sizes = "select chunks, weighed_chunks from namespaces where name = %(name)s"
+        assert await old.rows(sizes, {"name": namespace}) == await stores.rows(
+            sizes, {"name": namespace}
+        )
+
+
+async def test_a_copy_hears_of_what_a_migration_weighed(
+    stores: Stores, dsn: str, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await prepared(empty_dsn, monkeypatch, 1)
+    await stores.write(story(), met("met", ["public"]))
+    await copied(dsn, empty_dsn)
+    await prepared(empty_dsn, monkeypatch, 1, 2)
+    async with await psycopg.AsyncConnection.connect(empty_dsn, autocommit=True) as connection:
+        await connection.execute("insert into clew.projections (name) values ('graph')")
+        await migrated(empty_dsn)
+        cursor = await connection.execute(
+            "select o.kind, r.type from clew.outbox o join clew.relationships r on r.id = o.ref"
+        )
+        assert await cursor.fetchall() == [("relationship", CO_OCCURS)] * 2
 
 
 async def test_a_migrated_database_is_made_as_a_new_one_is(stores: Stores, old: Stores) -> None:
@@ -206,10 +267,7 @@ async def test_a_migrated_database_is_written_to_like_a_new_one(
 async def test_an_empty_database_of_the_first_schema_is_migrated_too(
     empty_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patch:
-        first = schema._migrations()[1]
-        patch.setattr(schema, "_migrations", lambda: {1: first})
-        assert await migrated(empty_dsn) == [1]
+    await prepared(empty_dsn, monkeypatch, 1)
     assert await migrated(empty_dsn) == [*range(2, schema.LATEST + 1)]
     opened = Stores.on(empty_dsn)
     await opened.write(story())

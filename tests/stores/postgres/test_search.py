@@ -25,6 +25,7 @@ async def test_a_scan_of_the_index_does_not_lose_the_few_that_may_be_read(
     stores: Stores, dsn: str, monkeypatch: pytest.MonkeyPatch, indexed: bool
 ) -> None:
     monkeypatch.setattr(chunks, "EXACT_BELOW", 0 if indexed else 1000)
+    monkeypatch.setattr(chunks, "FEW", 0 if indexed else 1000)
     asked = unit("asked")
     near = [chunk(f"near {n}", embedding=asked + unit(n) / 8) for n in range(297)]
     far = [chunk(f"far {n}", embedding=unit(n) - asked) for n in range(3)]

@@ -1,0 +1,43 @@
+"""Finding the entities whose names mean nearly the same, by looking at every pair."""
+
+from __future__ import annotations
+
+from ..alike import ALIKE, FOLLOWED, NEAREST
+from .record import MemoryRecord
+from .vectors import cosine
+from .view import EntityRow
+
+__all__ = ["alike_to", "compare_names"]
+
+
+def compare_names(record: MemoryRecord, namespace: str, limit: int) -> int:
+    """Compare the next names with all others of the namespace; returns how many there were."""
+    held = [
+        entity
+        for entity in record.view.entities.values()
+        if entity.namespace == namespace and entity.vector is not None
+    ]
+    fresh = [entity for entity in held if entity.id > record.compared[namespace]][:limit]
+    for entity in fresh:
+        for nearness, other in _nearest(entity, held):
+            if nearness >= ALIKE:
+                record.alike[entity.id][other] = nearness
+                record.alike[other][entity.id] = nearness
+        record.compared[namespace] = entity.id
+    return len(fresh)
+
+
+def alike_to(record: MemoryRecord, entity: EntityRow) -> list[EntityRow]:
+    """The nearest of those that are still there."""
+    entities = record.view.entities
+    found = [(-near, id_) for id_, near in record.alike[entity.id].items() if id_ in entities]
+    return [entities[id_] for _, id_ in sorted(found)[:FOLLOWED]]
+
+
+def _nearest(entity: EntityRow, held: list[EntityRow]) -> list[tuple[float, int]]:
+    found = [
+        (cosine(entity.vector, other.vector), other.id)
+        for other in held
+        if other is not entity and entity.vector is not None and other.vector is not None
+    ]
+    return sorted(found, key=lambda one: (-one[0], one[1]))[:NEAREST]
