@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Mapping
 
 from langgraph.runtime import Runtime
 
@@ -28,6 +29,7 @@ __all__ = ["link_passages"]
 
 FANOUT = 50
 """Passages followed from one entity, subjects first."""
+NEWCOMERS = 50
 KEPT = 40
 TRAILS = 3
 
@@ -54,7 +56,7 @@ async def link_passages(
     candidates = {candidate["id"]: candidate for candidate in state["candidates"]}
     question = state["request"]["question"]
     newcomers = await chunks.score(
-        sorted(linked.keys() - candidates.keys()),
+        _best_linked(linked, candidates.keys()),
         embedding=await embedder.embed_question(question),
         question=question,
         filters=state["request"]["filters"],
@@ -105,6 +107,12 @@ async def link_passages(
             )
         )
     return RetrievalUpdate(ranked=ranked)
+
+
+def _best_linked(linked: Mapping[int, float], known: Container[int]) -> list[int]:
+    """Passages that only links lead to, the strongest: the others would not come far."""
+    new = [id_ for id_ in linked if id_ not in known]
+    return sorted(new, key=lambda id_: (-linked[id_], id_))[:NEWCOMERS]
 
 
 def _newcomer(score: ChunkScores) -> Candidate:

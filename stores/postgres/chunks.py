@@ -12,7 +12,7 @@ from ..protocols import Vector
 from ..records import ChunkScores, Filters, Hit, Passage, PassageLink
 from . import search_queries as queries
 from .database import Database
-from .queries import access_params, filter_params, halfvec
+from .queries import access_params, filter_params, halfvec, numbers
 
 __all__ = ["PostgresChunkStore"]
 
@@ -95,7 +95,7 @@ class PostgresChunkStore:
         rows = await self._database.fetch(
             queries.SCORE_CHUNKS,
             {
-                "ids": list(ids),
+                "ids": numbers(ids),
                 "embedding": halfvec(embedding),
                 "question": storable(question),
                 **filter_params(filters),
@@ -109,7 +109,7 @@ class PostgresChunkStore:
         if not ids:
             return []
         rows = await self._database.fetch(
-            queries.FETCH_PASSAGES, {"ids": list(ids), **access_params(access)}
+            queries.FETCH_PASSAGES, {"ids": numbers(ids), **access_params(access)}
         )
         return cast("list[Passage]", rows)
 
@@ -118,7 +118,7 @@ class PostgresChunkStore:
         if not ids:
             return []
         rows = await self._database.fetch(
-            queries.NEIGHBOURS, {"ids": list(ids), "reach": reach, **access_params(access)}
+            queries.NEIGHBOURS, {"ids": numbers(ids), "reach": reach, **access_params(access)}
         )
         return cast("list[Passage]", rows)
 
@@ -131,7 +131,7 @@ class PostgresChunkStore:
         rows = await self._database.fetch(
             queries.LINKS,
             {
-                "ids": list(ids),
+                "ids": numbers(ids),
                 "max_df": max_df,
                 "fanout": fanout,
                 "followed": FOLLOWED,

@@ -14,7 +14,7 @@ from ..protocols import Vector
 from ..records import ChunkEntity, Entity, Hit, LinkVia, NameMatch, NamespaceStats
 from . import lookup_queries as queries
 from .database import Database
-from .queries import access_params, halfvec
+from .queries import access_params, halfvec, numbers
 
 __all__ = ["LONGEST_TYPO", "PostgresEntityStore", "deletes"]
 
@@ -109,7 +109,7 @@ class PostgresEntityStore:
             return []
         rows = await self._database.fetch(
             queries.SIMILARITY,
-            {"ids": list(ids), "embedding": halfvec(embedding), **access_params(access)},
+            {"ids": numbers(ids), "embedding": halfvec(embedding), **access_params(access)},
         )
         return cast("list[Hit]", rows)
 
@@ -118,7 +118,7 @@ class PostgresEntityStore:
         if not chunks:
             return []
         rows = await self._database.fetch(
-            queries.MENTIONS_IN, {"ids": list(chunks), **access_params(access)}
+            queries.MENTIONS_IN, {"ids": numbers(chunks), **access_params(access)}
         )
         return cast("list[ChunkEntity]", rows)
 
@@ -131,7 +131,7 @@ class PostgresEntityStore:
         rows = await self._database.fetch(
             queries.NEAR_CHUNKS_EXACT if await self._few(access) else queries.NEAR_CHUNKS,
             {
-                "ids": list(chunks),
+                "ids": numbers(chunks),
                 "limit": limit,
                 "min_cosine": min_cosine,
                 "most": FEW_ENTITIES,

@@ -11,7 +11,7 @@ from ..records import Mention, PathStep, ReachedEntity, Relationship
 from ..walk import HOP_FACTORS, Walk, check_weights
 from . import graph_queries as queries
 from .database import Database
-from .queries import access_params
+from .queries import access_params, numbers
 
 __all__ = ["PostgresGraphStore"]
 
@@ -73,10 +73,10 @@ class PostgresGraphStore:
         rows = await self._database.fetch(
             queries.MENTIONS_OF,
             {
-                "ids": list(weights),
-                "weights": list(weights.values()),
+                "ids": numbers(weights),
+                "weights": numbers(weights.values()),
                 "limit": limit,
-                "always": list(always),
+                "always": numbers(always),
                 "depth": MENTION_DEPTH,
                 "drawn": MENTIONS_DRAWN * max(limit, FEWEST),
                 "candidates": MENTION_CANDIDATES * max(limit, FEWEST),
@@ -93,7 +93,7 @@ class PostgresGraphStore:
             return []
         rows = await self._database.fetch(
             queries.RELATIONSHIPS_AMONG,
-            {"ids": list(entities), "limit": limit, **access_params(access)},
+            {"ids": numbers(entities), "limit": limit, **access_params(access)},
         )
         return cast("list[Relationship]", rows)
 
@@ -105,7 +105,7 @@ class PostgresGraphStore:
         self, seeds: Mapping[int, float], *, access: Access
     ) -> dict[int, ReachedEntity]:
         rows = await self._database.fetch(
-            queries.READ_ENTITIES, {"ids": list(seeds), **access_params(access)}
+            queries.READ_ENTITIES, {"ids": numbers(seeds), **access_params(access)}
         )
         return {
             row["id"]: ReachedEntity(
@@ -172,10 +172,10 @@ class PostgresGraphStore:
             rows = await self._database.fetch(
                 ways.query,
                 {
-                    "ids": list(frontier),
-                    "scores": [entity["score"] for entity in frontier.values()],
-                    "seeds": list(roots),
-                    "worth": [entity["score"] for entity in roots.values()],
+                    "ids": numbers(frontier),
+                    "scores": numbers(entity["score"] for entity in frontier.values()),
+                    "seeds": numbers(roots),
+                    "worth": numbers(entity["score"] for entity in roots.values()),
                     "ratio": HOP_FACTORS[hop] / HOP_FACTORS[hop - 1],
                     "floor": floor,
                     "types": list(ways.named),

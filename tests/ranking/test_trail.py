@@ -123,7 +123,7 @@ def test_how_the_passage_mentions_an_entity_is_said_where_it_is_known() -> None:
     run = state(ranked=[passage], entities=everybody, entity_passages=[counted])
     said = [(e["count"], e["subject"]) for e in entities_of(run, passage)]
     assert said == [(3, False), (1, True)]
-    for unknown in ([], [{"id": 1, "matched": [10, 20]}], [{**counted, "id": 9}]):
+    for unknown in ([], [{**counted, "id": 9}]):
         run = state(ranked=[passage], entities=everybody, entity_passages=unknown)
         assert {(e["count"], e["subject"]) for e in entities_of(run, passage)} == {(None, None)}
 
