@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.sparse import coo_array
 
-__all__ = ["passage_rank"]
+from ..stores.records import ReachedEntity
+
+__all__ = ["passage_rank", "walked"]
 
 RESTART = 0.3
 ITERATIONS = 20
@@ -69,3 +71,12 @@ def passage_rank(
     for _ in range(ITERATIONS):
         rank = (1 - RESTART) * (edges @ (rank / degree)) + RESTART * start
     return dict(zip(passages, rank[len(entities) :].tolist(), strict=True))
+
+
+def walked(entities: Mapping[int, ReachedEntity]) -> list[tuple[int, int, float]]:
+    """From each seed to what the walk reached from it: (seed, entity, path product in (0, 1])."""
+    return [
+        (entity["seed"], entity["id"], entity["score"] / entities[entity["seed"]]["score"])
+        for entity in entities.values()
+        if entity["hop"] > 0 and entity["seed"] in entities
+    ]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
-from ...ranking.pagerank import passage_rank
+from ...ranking.pagerank import passage_rank, walked
 from ...state import EntityPassage, RetrievalState, RetrievalUpdate
 from ...stores.access import Access
 from ...stores.protocols import GraphStore
@@ -77,21 +77,12 @@ def _pagerank(
     starts = {chunk: mass * PASSAGE_SEED_MASS for chunk, mass in _unit(passage_seeds).items()}
     return passage_rank(
         [(mention["entity"], mention["chunk"]) for mention in mentions],
-        _walked(entities),
+        walked(entities),
         entity_degree={id_: float(entity["df"]) for id_, entity in entities.items()},
         passage_degree={m["chunk"]: float(m["chunk_entities"]) for m in mentions},
         entity_seeds=seeds,
         passage_seeds=starts,
     )
-
-
-def _walked(entities: dict[int, ReachedEntity]) -> list[tuple[int, int, float]]:
-    """From each seed to what the walk reached from it, by the worth of the path."""
-    return [
-        (entity["seed"], entity["id"], entity["score"] / entities[entity["seed"]]["score"])
-        for entity in entities.values()
-        if entity["hop"] > 0 and entity["seed"] in entities
-    ]
 
 
 def _unit(masses: dict[int, float]) -> dict[int, float]:
