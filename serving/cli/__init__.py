@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from . import ask, bench, demo, diagram, doctor, evaluate, ingest, maintain, path, trace
+from . import ask, bench, demo, diagram, doctor, evaluate, ingest, maintain, path, review, trace
 
 __all__ = ["app", "main"]
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("ingest")(ingest.ingest)
+app.command("review")(review.review)
 app.command("ask")(ask.ask)
 app.command("trace")(trace.trace)
 app.command("path")(path.path)
