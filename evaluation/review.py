@@ -13,12 +13,11 @@ from langgraph.runtime import Runtime
 from ..models.names import normalise
 from ..models.recognizer import Found, Recognizer
 from ..models.sentences import sentence_starts
+from ..nodes.ingestion._drafts import draft, sections
 from ..nodes.ingestion._sources import Malformed, parse_file, parse_row, read_lines
 from ..nodes.ingestion._topics import topics
 from ..nodes.ingestion.extract import MIN_CONFIDENCE
-from ..nodes.ingestion.load import _draft
 from ..nodes.ingestion.scan import scan
-from ..nodes.ingestion.split import _sections
 from ..settings import Settings
 from ..state import IngestionInput, Skipped, SourceDocument
 from ..stores.errors import InvalidInput
@@ -95,21 +94,21 @@ def _documents(sources: Sequence[dict[str, Any]]) -> Iterator[tuple[SourceDocume
 
 def _read(document: SourceDocument, source: str, settings: Settings) -> DocumentDraft:
     """The document with a chunk for each section: finer cuts would need the encoder."""
-    draft = _draft(document, source, {"default_acl": ["public"]}, {"language": settings.language})
-    draft["chunks"] = [
+    read = draft(document, source, ["public"], {"language": settings.language})
+    read["chunks"] = [
         ChunkDraft(
             index=index,
             header="",
             headings=section.headings,
-            text=draft["text"][section.start : section.end].strip(),
+            text=read["text"][section.start : section.end].strip(),
             start=section.start,
             tokens=0,
             embedding="",
             mentions=[],
         )
-        for index, section in enumerate(_sections(draft))
+        for index, section in enumerate(sections(read))
     ]
-    return draft
+    return read
 
 
 @dataclass

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from ...settings import Settings
 from ...state import Cursor, IngestionState, IngestionUpdate, Skipped, SourceDocument
 from ...stores.access import Access
 from ...stores.protocols import DocumentStore
-from ...stores.records import DocumentDraft, GivenGraph
+from ._drafts import draft
 from ._sources import Malformed, fingerprint, parse_file, parse_row, read_lines
 
 __all__ = ["load"]
@@ -53,7 +51,7 @@ async def load(
         "curated": recognizer.digest,
         "language": settings.language,
     }
-    drafts = [_draft(document, source, state, setup) for document, source in found]
+    drafts = [draft(document, source, state["default_acl"], setup) for document, source in found]
     keys = [draft["key"] for draft in drafts]
     stored = (
         await documents.hashes(keys, sectioned=state["sectioned"], access=access) if keys else {}
@@ -151,34 +149,3 @@ class _Reader:
 
     def _left_out(self, source: dict[str, Any], reason: str) -> None:
         self.skipped.append({"source": source["name"], "reason": reason})
-
-
-def _draft(
-    document: SourceDocument, source: str, state: IngestionState, setup: dict[str, Any]
-) -> DocumentDraft:
-    acl = sorted(set(document.acl or state["default_acl"]))
-    content = document.model_dump(exclude={"id", "acl", "graph"}) | {"acl": acl, "setup": setup}
-    if document.graph is not None:  # a document without it hashes as if there were no such field
-        content["graph"] = document.graph.model_dump()
-    canon = json.dumps(content, sort_keys=True, ensure_ascii=False)
-    draft = DocumentDraft(
-        key=document.id,
-        title=document.title or document.id,
-        source=source,
-        category=document.category,
-        date=document.date,
-        metadata=document.metadata,
-        acl=acl,
-        language=setup["language"],
-        text=document.text,
-        content_hash=sha256(canon.encode()).hexdigest(),
-        chunks=[],
-        entities=[],
-        relationships=[],
-        links=[],
-    )
-    if document.graph is not None:
-        draft["graph"] = GivenGraph(
-            entities=document.graph.entities, triples=document.graph.triples
-        )
-    return draft

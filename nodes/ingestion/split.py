@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from pathlib import PurePath
-from typing import NamedTuple
 
 from ...models.embeddings import Embedder
-from ...models.names import normalise
 from ...models.sentences import PARAGRAPH, sentence_starts
 from ...settings import Settings
 from ...state import IngestionState, IngestionUpdate
 from ...stores.records import ChunkDraft, DocumentDraft
-from ._sources import EXTENSIONS, headings
+from ._drafts import sections
 
 __all__ = ["split"]
 
 SPECIALS = 2
 """Tokens the encoder adds around every text."""
-
-
-class _Section(NamedTuple):
-    headings: list[str]
-    start: int
-    end: int
 
 
 async def split(
@@ -51,7 +41,7 @@ def _chunks(document: DocumentDraft, embedder: Embedder, settings: Settings) -> 
     window = min(settings.chunk_tokens, embedder.max_tokens) - SPECIALS
     text = document["text"]
     chunks: list[ChunkDraft] = []
-    for section in _sections(document):
+    for section in sections(document):
         header = _header(document["title"], section.headings, window // 3, embedder)
         body = text[section.start : section.end]
         for start, end, tokens in _cuts(body, header, window, settings.chunk_overlap, embedder):
@@ -68,28 +58,6 @@ def _chunks(document: DocumentDraft, embedder: Embedder, settings: Settings) -> 
                 }
             )
     return chunks
-
-
-def _sections(document: DocumentDraft) -> list[_Section]:
-    """The parts between headings that hold text; a document of headings alone is one part."""
-    text, title = document["text"], normalise(document["title"])
-    whole = _Section([], 0, len(text))
-    if EXTENSIONS.get(PurePath(document["source"]).suffix.lower()) != "markdown":
-        return [whole]
-    lines = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
-    sections: list[_Section] = []
-    above: list[tuple[int, str]] = []
-    start = 0
-    for level, name, first, after in [*headings(text), (0, "", len(lines) - 1, 0)]:
-        path = [inner for _, inner in above]
-        if path and normalise(path[0]) == title:
-            path = path[1:]
-        end = lines[min(first, len(lines) - 1)]
-        if text[start:end].strip():
-            sections.append(_Section(path, start, end))
-        above = [one for one in above if one[0] < level] + ([(level, name)] if name else [])
-        start = lines[min(after, len(lines) - 1)]
-    return sections or [whole]
 
 
 def _header(title: str, path: list[str], longest: int, embedder: Embedder) -> str:
