@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..access import Access
 from ..alike import ALIKE, FOLLOWED, NEAREST
 from .record import MemoryRecord
 from .vectors import cosine
@@ -27,10 +28,14 @@ def compare_names(record: MemoryRecord, namespace: str, limit: int) -> int:
     return len(fresh)
 
 
-def alike_to(record: MemoryRecord, entity: EntityRow) -> list[EntityRow]:
-    """The nearest of those that are still there."""
-    entities = record.view.entities
-    found = [(-near, id_) for id_, near in record.alike[entity.id].items() if id_ in entities]
+def alike_to(record: MemoryRecord, entity: EntityRow, access: Access) -> list[EntityRow]:
+    """The nearest of those that are still there and may be read."""
+    entities, near_by = record.view.entities, record.alike.get(entity.id, {})
+    found = [
+        (-near, id_)
+        for id_, near in near_by.items()
+        if id_ in entities and entities[id_].open_to(access)
+    ]
     return [entities[id_] for _, id_ in sorted(found)[:FOLLOWED]]
 
 

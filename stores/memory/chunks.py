@@ -121,7 +121,7 @@ class MemoryChunkStore:
                 for far in _far(near.entity, fanout, access):
                     if far.chunk is not near.chunk and (kind := _kind(near, far, max_df)):
                         _add(found, near, far, kind)
-                for other in () if near.subject else alike_to(self._record, near.entity):
+                for other in () if near.subject else alike_to(self._record, near.entity, access):
                     if all(mention.entity is not other for mention in known[id_].mentions):
                         for far in _far(other, fanout, access):
                             if far.subject:

@@ -15,8 +15,9 @@ SIZE: Final = """
 _COMPARE: Final = """
     with fresh as materialized (
         select e.id, e.embedding
-          from entities e join namespaces n on n.name = e.namespace
-         where e.namespace = %(namespace)s and e.id > n.compared and e.embedding is not null
+          from entities e
+         where e.namespace = %(namespace)s and e.embedding is not null
+           and e.id > (select compared from namespaces where name = %(namespace)s)
          order by e.id
          limit %(limit)s
     ), near as materialized (

@@ -145,7 +145,10 @@ LINKS: Final = f"""
           from wanted w
          cross join lateral (
             select a.other_id from alike a
-             where a.entity_id = w.entity_id
+             where a.entity_id = w.entity_id and exists (
+                select from mentions seen
+                 where seen.entity_id = a.other_id
+                   and seen.audience = any(array(select id from readable)))
              order by a.cosine desc, a.other_id
              limit %(followed)s
          ) a

@@ -12,7 +12,7 @@ import numpy as np
 from clew.stores.access import Access, Identity
 from clew.stores.records import DocumentDraft, Filters, SectionDraft
 from clew.stores.walk import Walk
-from clew.tests.stores.postgres.drafts import chunk, document, mention, relation, unit
+from clew.tests.stores.postgres.drafts import chunk, document, leaning, mention, relation, unit
 
 from .backends import Backend
 
@@ -30,6 +30,8 @@ FILTERS: list[Filters] = [
     {"date_from": "1800-01-01", "date_to": "2100-01-01"},
 ]
 VECTORS = [unit(text) for text in TEXTS] + [unit("Vexa"), unit("Common")]
+MEANT = {"Common": leaning(64), "Vexa": leaning(60, 1), "Vex Corp": leaning(56, 2)}
+"""Names that mean nearly the same, whoever may know them."""
 VICTIM = Access(("shared", "vexland"), ("victim",))
 ATTACKERS = {
     "nobody": Access(("shared", "mine")),
@@ -70,6 +72,7 @@ def secret(key: str, acl: Sequence[str]) -> DocumentDraft:
         date="2000-01-01",
         metadata={"vexkey": "vexvalue"},
         aliases={"Common": ["Vexalias", "Secret Vexalias"], "Vexa": ["Vexo"]},
+        vectors=MEANT,
         relations=[
             relation("Common", "VEXES", "Vexa"),
             relation("Vexadmiral", "VEXES", "Other", evidence=[0, 1]),
@@ -87,6 +90,7 @@ def own(key: str, acl: Sequence[str] = ("public",)) -> DocumentDraft:
         acl=acl,
         category="open",
         date="2001-01-01",
+        vectors=MEANT,
         relations=[relation("Common", "KNOWS", "Other")],
     )
 
@@ -102,6 +106,8 @@ async def join(backend: Backend) -> None:
     await backend.write(*private, namespace="shared")
     tenant = [secret("tenant", ["public"]), divided(secret("house", ["public"]))]
     await backend.write(*tenant, namespace="vexland")
+    for name in ("shared", "vexland"):
+        assert await backend.compare(namespace=name) > 0
 
 
 async def by_vector(s: Backend, a: Access) -> object:

@@ -112,6 +112,9 @@ class Backend:
         await self.settle()
         return changed
 
+    async def compare(self, *, limit: int = MANY, namespace: str = "main") -> int:
+        return await self.documents.compare_names(limit=limit, access=reader(namespace=namespace))
+
     async def known(self, *namespaces: str, principals: Sequence[str] = EVERYONE) -> Known:
         """What these principals may read, asked of the protocols alone."""
         access = Access(namespaces or ("main",), tuple(principals))

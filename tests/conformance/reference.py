@@ -13,7 +13,7 @@ from clew.stores.access import Access
 from clew.stores.memory import MemoryRecord
 from clew.tests.stores.postgres.drafts import EVERYTHING, unit
 
-from .backends import EVERYONE, Backend, memory_backend, memory_record
+from .backends import EVERYONE, Backend, Known, memory_backend, memory_record
 from .scenes import ACCESSES, NAMESPACES, Step, live
 
 ALL = 10_000
@@ -53,16 +53,32 @@ async def reference(backend: Backend, steps: Sequence[Step], suffix: str) -> Bac
     record = memory_record()
     remembered = memory_backend(record)
     assert await live(backend, steps, suffix) == await live(remembered, steps, suffix)
-    for name in NAMESPACES:
-        await adopt(record, remembered, backend, name + suffix)
+    # All before any is renumbered: until then two may have the number of one.
+    told = {name + suffix: await remembered.known(name + suffix) for name in NAMESPACES}
+    numbers: dict[int, int] = {}
+    for name, mine in told.items():
+        numbers |= await adopt(record, mine, backend, name)
+    pairs = {
+        numbers[one]: {numbers[other]: near for other, near in found.items() if other in numbers}
+        for one, found in record.alike.items()
+        if one in numbers
+    }
+    record.alike.clear()
+    record.alike |= pairs
     return remembered
 
 
-async def adopt(record: MemoryRecord, mine: Backend, theirs: Backend, namespace: str) -> None:
-    """Number what is in a namespace as the other store does; both must hold the same."""
+async def adopt(
+    record: MemoryRecord, told: Known, theirs: Backend, namespace: str
+) -> dict[int, int]:
+    """Number what is in a namespace as the other store does; both must hold the same.
+
+    Returns the numbers of its entities by those that they had.
+    """
     access = Access((namespace,), EVERYONE)
-    known, told = await theirs.known(namespace), await mine.known(namespace)
+    known = await theirs.known(namespace)
     documents: dict[int, str] = {}
+    entities: dict[int, int] = {}
     for passage in known.passages.values():
         document = record.documents[namespace, passage["document_id"]]
         documents[passage["document"]] = passage["document_id"]
@@ -71,6 +87,7 @@ async def adopt(record: MemoryRecord, mine: Backend, theirs: Backend, namespace:
     for entity in known.entities.values():
         name = (namespace, (normalise(entity["name"]), entity["type"]))
         assert record.entities[name].name == entity["name"]
+        entities[record.entities[name].id] = entity["id"]
         record.entities[name].id = entity["id"]
     for one in known.relationships.values():
         source, target = (
@@ -93,6 +110,7 @@ async def adopt(record: MemoryRecord, mine: Backend, theirs: Backend, namespace:
     assert len(known.entities) == len(told.entities)
     assert len(known.relationships) == len(told.relationships)
     record.forget_view()
+    return entities
 
 
 def accesses(suffix: str) -> list[Access]:

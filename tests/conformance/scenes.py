@@ -1,4 +1,4 @@
-"""Random histories of writing, deleting and weighing, which several stores live through alike."""
+"""Random histories of writing, deleting, weighing and comparing, for several stores to live."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from clew.models.embeddings import pack
 from clew.stores.access import Access
 from clew.stores.records import CO_OCCURS, DocumentDraft, SectionDraft
 from clew.stores.walk import Walk
-from clew.tests.stores.postgres.drafts import chunk, document, history, relation, unit
+from clew.tests.stores.postgres.drafts import (
+    NAME,
+    chunk,
+    document,
+    history,
+    leaning,
+    relation,
+    unit,
+)
 
 from .backends import Backend
 
@@ -48,12 +56,16 @@ any_weights = st.sampled_from([1.0, 0.5, 0.3, 0.07, 0.003])
 
 @dataclass(frozen=True)
 class Step:
-    """Writing a document, or deleting the one of its key; then weighing, or not."""
+    """Writing a document, or deleting the one of its key; then weighing, and comparing names.
+
+    `compare`: so many names at most.
+    """
 
     namespace: str
     draft: DocumentDraft
     delete: bool = False
     weigh: bool = False
+    compare: int = 0
 
 
 @dataclass(frozen=True)
@@ -160,12 +172,16 @@ def _document(draw: st.DrawFn, key: str, edges: Sequence[Any], chunks: int) -> D
 def libraries() -> st.SearchStrategy[list[Step]]:
     """Documents with words, vectors, categories, sections, names and aliases."""
     one = st.builds(
-        _librarys_step, st.sampled_from(NAMESPACES), st.integers(0, 2**32), st.integers(0, 5)
+        _librarys_step,
+        st.sampled_from(NAMESPACES),
+        st.integers(0, 2**32),
+        st.integers(0, 5),
+        st.sampled_from([0, 0, 1, 3, 99]),
     )
     return st.lists(one, min_size=1, max_size=8)
 
 
-def _librarys_step(namespace: str, seed: int, chance: int) -> Step:
+def _librarys_step(namespace: str, seed: int, chance: int, compare: int) -> Step:
     rng = random.Random(seed)
     draft = history(rng)
     draft["category"] = rng.choice([None, "tale", "law"])
@@ -182,11 +198,17 @@ def _librarys_step(namespace: str, seed: int, chance: int) -> Step:
         )
         for index, (start, end) in enumerate(sorted(spans))
     ]
-    return Step(namespace, draft, chance == 0)
+    near = [leaning(parts, side) for side, parts in enumerate((64, 63, 62, 60, 58, 56, 54, 52))]
+    vectors = ["", *map(pack, [*near, leaning(48, 9), unit("ada" + NAME)])]
+    for entity in draft["entities"]:
+        entity["embedding"] = rng.choice(vectors)
+    return Step(namespace, draft, chance == 0, compare=compare)
 
 
 async def live(backend: Backend, steps: Sequence[Step], suffix: str = "") -> list[int]:
-    """Do all this to a store, in namespaces of its own; returns what each weighing changed."""
+    """Do all this to a store, in namespaces of its own; returns what each weighing changed and
+    how many names each comparing had to compare.
+    """
     changed = []
     for step in steps:
         if step.delete:
@@ -195,4 +217,7 @@ async def live(backend: Backend, steps: Sequence[Step], suffix: str = "") -> lis
             await backend.write(step.draft, namespace=step.namespace + suffix)
         if step.weigh:
             changed.append(await backend.weigh(namespace=step.namespace + suffix))
+        if step.compare:
+            names = await backend.compare(limit=step.compare, namespace=step.namespace + suffix)
+            changed.append(names)
     return changed

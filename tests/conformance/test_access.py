@@ -31,7 +31,9 @@ def test_no_method_of_any_store_is_forgotten() -> None:
         for method in vars(getattr(protocols, name))
         if not method.startswith("_")
     }
-    writing = {f"DocumentStore.{method}" for method in ("write", "delete", "weigh")}
+    writing = {
+        f"DocumentStore.{method}" for method in ("write", "delete", "compare_names", "weigh")
+    }
     assert public == {*CALLS, *writing, "GraphStore.healthy"}
 
 
@@ -97,6 +99,7 @@ async def test_a_tenant_changes_nothing_at_all_for_another(backend: Backend) -> 
     await backend.write(
         secret("tenant", ["public"]), divided(secret("house", ["attacker"])), namespace="vexland"
     )
+    assert await backend.compare(namespace="vexland") > 0
     for name, call in CALLS.items():
         assert await call(backend, access) == before[name], name
 
@@ -116,6 +119,8 @@ async def test_the_victim_sees_what_the_attacker_must_not(backend: Backend) -> N
         # How many documents lack sections is nobody's secret within a namespace.
         if name != "SectionStore.unsectioned":
             assert {*ids(told)} - before[name] or secrets, name
+    links = await backend.chunks.links(IDS, max_df=99, fanout=99, access=VICTIM)
+    assert ("Vexa", "alike") in {(link["name"], link["kind"]) for link in links}
 
 
 async def test_who_may_enter_no_namespace_is_told_nothing_at_all(backend: Backend) -> None:
@@ -157,6 +162,7 @@ async def test_writing_and_deleting_do_not_reach_beyond_their_namespace(backend:
         report = await backend.documents.write([stolen], access=access)
         assert not report["failed"]
         await backend.documents.weigh(access=access)
+        assert await backend.documents.compare_names(limit=99, access=access) > 0
         assert await backend.documents.delete(keys, access=access) == 1
     for access in (ATTACKERS["the attacker"], ATTACKERS["who may enter nothing"]):
         with pytest.raises(InvalidInput):
@@ -165,5 +171,7 @@ async def test_writing_and_deleting_do_not_reach_beyond_their_namespace(backend:
             await backend.documents.write([own("mine")], access=access)
         with pytest.raises(InvalidInput):
             await backend.documents.weigh(access=access)
+        with pytest.raises(InvalidInput):
+            await backend.documents.compare_names(limit=99, access=access)
     for name, call in CALLS.items():
         assert await call(backend, VICTIM) == before[name], name

@@ -53,6 +53,9 @@ SNAPSHOT = {
     " join entities e on e.id = a.entity_id join documents d on d.id = a.document_id"
     " join audiences r on r.id = a.audience"
     " where a.namespace = %(namespace)s",
+    "alike": "select e.norm, e.type, o.norm, o.type, a.cosine from alike a"
+    " join entities e on e.id = a.entity_id join entities o on o.id = a.other_id"
+    " where e.namespace = %(namespace)s",
     "name_words": "select word, deletes from name_words where namespace = %(namespace)s",
     "relationships": "select s.norm, r.type, t.norm, r.count, r.weight, r.confidence,"
     " r.first_seen, r.last_seen from relationships r join entities s on s.id = r.source"

@@ -19,6 +19,7 @@ from .drafts import (
     chunk,
     document,
     history,
+    leaning,
     reader,
     relation,
     story,
@@ -94,7 +95,10 @@ def drafts() -> dict[str, list[DocumentDraft]]:
 def met(key: str, acl: list[str]) -> DocumentDraft:
     """Names of which one stands in many other documents, and one in none."""
     together = [relation("Ada", CO_OCCURS, "Bob"), relation("Ada", CO_OCCURS, "Zeno")]
-    return document(key, chunk(key, ["Ada", "Bob", "Zeno"]), acl=acl, relations=together)
+    meant = {"Ada": leaning(64), "Bob": leaning(60, 1), "Zeno": leaning(48, 2)}
+    return document(
+        key, chunk(key, ["Ada", "Bob", "Zeno"]), acl=acl, relations=together, vectors=meant
+    )
 
 
 async def prepared(dsn: str, monkeypatch: pytest.MonkeyPatch, *versions: int) -> None:
@@ -156,7 +160,7 @@ async def test_a_migrated_database_holds_what_a_new_one_would(stores: Stores, ol
             assert after[table] == expected[table], table
         consistent(after)
         assert len(after["audiences"]) == 5, "what everyone may read is one"
-        assert all(after[table] for table in expected if table != "sections")
+        assert all(after[table] for table in expected if table not in ("sections", "alike"))
 
 
 async def test_a_migration_weighs_co_occurrences_as_weighing_does(
@@ -177,6 +181,21 @@ async def test_a_migration_weighs_co_occurrences_as_weighing_does(
         assert await old.rows(sizes, {"name": namespace}) == await stores.rows(
             sizes, {"name": namespace}
         )
+
+
+async def test_the_names_that_a_migration_finds_are_compared_by_the_next_run(
+    stores: Stores, old: Stores
+) -> None:
+    for namespace in NAMESPACES:
+        access, found = reader(namespace=namespace), []
+        for one in (stores, old):
+            names = len((await one.snapshot(namespace))["entities"])
+            assert await one.documents.compare_names(limit=999, access=access) == names
+            found.append((await one.snapshot(namespace))["alike"])
+        assert found[0] == found[1]
+        pairs = {(row[0], row[2]): row[-1] for row in found[1]}
+        assert pairs["ada", "bob"] == pairs["bob", "ada"] == 0.9375
+        assert ("ada", "zeno") not in pairs
 
 
 async def test_a_copy_hears_of_what_a_migration_weighed(
