@@ -83,8 +83,8 @@ async def take_in(
                 # A batch is written while the one after it is embedded.
                 bar(landed, None, "Taking in")
             elif payload["event"] == "compared":
-                bar(payload["names"], None, "Names")
+                bar(payload["names"], payload["names"], "Names")
             elif payload["event"] == "projected":
-                bar(payload["rows"], None, "Copying")
-        bar(read, None, "Done")
+                bar(payload["rows"], payload["rows"], "Copying")
+        bar(read, read, "Done")
     return {**report, "seconds": round(time.perf_counter() - begun, 2)}

@@ -54,8 +54,10 @@ class PostgresChunkStore:
             **filter_params(filters),
             **access_params(access),
         }
-        exact = await self._few(params) or (any(filters.values()) and await self._few_match(params))
-        query = queries.SEARCH_VECTOR_EXACT if exact else queries.SEARCH_VECTOR
+        filtered = any(filters.values())
+        exact = await self._few(params) or (filtered and await self._few_match(params))
+        by_index = queries.search_vector(limit, filtered=filtered)
+        query = queries.SEARCH_VECTOR_EXACT if exact else by_index
         return cast("list[Hit]", await self._database.fetch(query, params))
 
     async def search_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from .queries import FILTER, READABLE, READABLE_IDS
@@ -53,16 +54,25 @@ SEARCH_VECTOR_EXACT: Final = f"""
 """
 
 # The sum keeps the planner on the vectors' index: it cannot know how many rows the audiences hold.
-SEARCH_VECTOR: Final = f"""
+_SEARCH_VECTOR: Final = f"""
     with nearest as materialized (
         select c.id, c.embedding <=> %(embedding)s::halfvec as distance
           from chunks c
-         where c.audience + 0 = any{READABLE_IDS} and {FILTER}
+         where c.audience + 0 = any{READABLE_IDS} {{where}}
          order by distance
-         limit %(limit)s
+         limit {{limit}}
     )
     select id, (1 - distance)::float8 as score from nearest order by score desc, id
 """
+
+
+@cache
+def search_vector(limit: int, *, filtered: bool) -> str:
+    """The search by index. With a limit it does not know and conditions that may not be meant, a
+    generic plan would rather sort everything.
+    """
+    return _SEARCH_VECTOR.format(limit=int(limit), where=f"and {FILTER}" if filtered else "")
+
 
 # Candidates are the heaviest postings of the rarest terms; they are then scored over all terms.
 _SEARCH_TEXT: Final = f"""

@@ -39,7 +39,8 @@ async def test_a_scan_of_the_index_does_not_lose_the_few_that_may_be_read(
         **queries.filter_params(EVERYTHING),
         **queries.access_params(reader("ada")),
     }
-    query = search_queries.SEARCH_VECTOR if indexed else search_queries.SEARCH_VECTOR_EXACT
+    by_index = search_queries.search_vector(5, filtered=False)
+    query = by_index if indexed else search_queries.SEARCH_VECTOR_EXACT
     plan = str(await scanning.rows(f"explain {query}", params))
     assert ("Index Scan using chunks_embedding" in plan) is indexed
     hits = await scanning.chunks.search_vector(
