@@ -10,7 +10,12 @@ __all__ = ["content", "same", "whole"]
 
 # What does not hang on when, or in which order, a row was written.
 CONTENT = {
-    "namespaces": "select * from clew.namespaces",
+    "namespaces": """
+        select n.name, n.language, n.documents, n.chunks, n.terms, n.entities, n.relationships,
+               n.weighed_chunks,
+               n.compared >= (select max(e.id) from clew.entities e
+                               where e.namespace = n.name and e.embedding is not null)
+          from clew.namespaces n""",
     "documents": """
         select d.key, d.title, d.source, d.category, d.document_date, d.metadata, d.acl,
                a.principals, d.content_hash, d.total_chunks, d.sections, d.enrichment
