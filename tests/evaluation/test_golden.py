@@ -20,7 +20,7 @@ NO_WEIGHT = FusionWeights(**dict.fromkeys(FusionWeights.model_fields, 0.0))
 async def test_the_golden_set_is_found_and_without_a_ranking_it_is_not(
     services: Services,
 ) -> None:
-    """Measured: recall@5 0.984, nDCG@10 0.968; with every fusion weight 0: 0.049 and 0.045."""
+    """Measured: recall@5 0.992, nDCG@10 0.971; with every fusion weight 0: 0.049 and 0.045."""
 
     async def ready() -> Services:
         return services
