@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .prompts.understand_question import Intent
+
 __all__ = ["FusionWeights", "RetrievalContext"]
 
 ISO_DATE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$"
@@ -33,6 +35,18 @@ class RetrievalContext(BaseModel):
         "hybrid", description="search_only leaves the knowledge graph out."
     )
     top_k: int = Field(10, ge=1, le=100, description="Passages returned.")
+    persona: str = Field(
+        "neutral",
+        description="Who reads: a name in personas.yaml, which sets how the graph is walked.",
+    )
+    intent: Intent | None = Field(
+        None, description="What kind of connection is asked for; unset: read off the question."
+    )
+    cross_namespace: bool | None = Field(
+        None,
+        description="Follow names from one of the namespaces asked into another; unset: when the "
+        "question is about that and the persona may. False asks only the first namespace.",
+    )
 
     search_candidates: int = Field(
         100, ge=10, le=1000, description="Hits taken from vector search and from BM25, each."
@@ -129,6 +143,9 @@ class RetrievalContext(BaseModel):
         1, ge=0, le=5, description="Chunks before and after that may be stitched to a passage."
     )
 
+    caches: bool = Field(
+        True, description="Whether what was lately looked up or answered may be used again."
+    )
     budget_ms: int = Field(2000, ge=100, le=60_000, description="Ceiling of the whole run.")
     llm_ms: int = Field(500, ge=50, le=60_000, description="Ceiling of one LLM step.")
     graph_ms: int = Field(300, ge=10, le=60_000, description="Ceiling of one graph step.")

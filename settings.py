@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal, Self
 
 from platformdirs import user_data_path
-from pydantic import Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-__all__ = ["BUNDLED_MODEL", "Settings", "default_data_dir", "load_settings"]
+__all__ = ["BUNDLED_MODEL", "Price", "Settings", "default_data_dir", "load_settings"]
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 """The encoder whose weights come with a Python package, so that no hub is needed."""
@@ -22,6 +22,15 @@ def default_data_dir() -> Path:
     # PostgreSQL refuses to run as root, and its own user cannot enter root's home.
     as_root = hasattr(os, "geteuid") and os.geteuid() == 0
     return Path("/var/lib/clew") if as_root else user_data_path("clew")
+
+
+class Price(BaseModel):
+    """What a chat model costs, in US dollars a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
 
 
 class Settings(BaseSettings):
@@ -70,7 +79,21 @@ class Settings(BaseSettings):
     chat_model: str | None = Field(
         None, description="provider:model for LangChain's init_chat_model; unset: no LLM."
     )
-    chat_concurrency: int = Field(8, ge=1)
+    chat_fallbacks: tuple[str, ...] = Field(
+        (), description="Models asked, in their order, when the one before gives no answer."
+    )
+    chat_concurrency: int = Field(8, ge=1, description="Calls to a model at once.")
+    chat_prices: dict[str, Price] = Field(
+        default_factory=dict,
+        description="US dollars a million tokens: {provider:model: {input: 0.15, output: 0.6}}.",
+    )
+    personas: Path | None = Field(
+        None, description="YAML file of personas; unset: the ones that come with Clew."
+    )
+    cache_size: int = Field(
+        1000, ge=0, description="Answers and lookups kept in memory, each; 0 keeps none."
+    )
+    path_cache_size: int = Field(100, ge=0, description="Walks kept in memory; 0 keeps none.")
 
     namespace: str = Field("default", description="Namespace when a caller names none.")
     language: str = Field("english", description="PostgreSQL text search configuration.")

@@ -16,13 +16,16 @@ from .ingestion import (
     SourceDocument,
 )
 from .retrieval import (
+    MAX_PASSAGE,
     MAX_QUESTION,
+    MAX_TURNS,
     Candidate,
     EntityPassage,
     FilterInput,
     LinkTrail,
     MapEdge,
     MentionFound,
+    Period,
     Plan,
     RankedPassage,
     Request,
@@ -34,12 +37,16 @@ from .retrieval import (
     Signals,
     Standing,
     SynonymTried,
+    Traversal,
+    Turn,
     Understanding,
 )
 from .steps import Degradation, StepTime
 
 __all__ = [
+    "MAX_PASSAGE",
     "MAX_QUESTION",
+    "MAX_TURNS",
     "Candidate",
     "Cursor",
     "Degradation",
@@ -53,6 +60,7 @@ __all__ = [
     "LinkTrail",
     "MapEdge",
     "MentionFound",
+    "Period",
     "Plan",
     "RankedPassage",
     "Request",
@@ -67,5 +75,7 @@ __all__ = [
     "Standing",
     "StepTime",
     "SynonymTried",
+    "Traversal",
+    "Turn",
     "Understanding",
 ]

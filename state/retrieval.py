@@ -10,17 +10,22 @@ from langgraph.channels import EphemeralValue
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from ..models.ledger import ModelCall
+from ..prompts.understand_question import Intent
 from ..stores.records import Filters, LinkedEntity, Passage, ReachedEntity
 from .steps import Degradation, StepTime
 
 __all__ = [
+    "MAX_PASSAGE",
     "MAX_QUESTION",
+    "MAX_TURNS",
     "Candidate",
     "EntityPassage",
     "FilterInput",
     "LinkTrail",
     "MapEdge",
     "MentionFound",
+    "Period",
     "Plan",
     "RankedPassage",
     "Request",
@@ -32,11 +37,17 @@ __all__ = [
     "Signals",
     "Standing",
     "SynonymTried",
+    "Traversal",
+    "Turn",
     "Understanding",
 ]
 
 MAX_QUESTION = 10_000
 """Characters. A longer text is not a question; the encoder reads far less anyway."""
+MAX_PASSAGE = 50_000
+"""Characters of a text whose connections are asked for."""
+MAX_TURNS = 20
+"""Of a conversation; earlier ones say little about what a question means."""
 
 
 class FilterInput(BaseModel):
@@ -54,14 +65,43 @@ class FilterInput(BaseModel):
     metadata: dict[str, Any] = Field(
         default_factory=dict, description="What the document's metadata must contain."
     )
+    exclude: list[str] = Field(
+        default_factory=list, description="Ids of documents that are left out."
+    )
 
 
-class RetrievalInput(BaseModel):
-    """A question, and where to look for its answer."""
+class Turn(BaseModel):
+    """What was said before the question."""
 
     model_config = ConfigDict(extra="forbid")
 
-    question: str = Field(description="What to find passages for, in the user's own words.")
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class RetrievalInput(BaseModel):
+    """A question, or a text whose connections are wanted; and where to look."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(
+        "", description="What to find passages for, in the user's own words."
+    )
+    passage: str = Field(
+        "",
+        description="Instead of a question: a text, such as a story being written or a "
+        "conversation so far. What is connected with it is found, without the text itself.",
+    )
+    document_id: str = Field(
+        "",
+        description="A stored document: by itself its connections are found, without its own "
+        "passages; beside a question it is where a general question starts from.",
+    )
+    history: list[Turn] = Field(
+        default_factory=list,
+        description="The conversation before the question, oldest turn first; the last turns "
+        "tell whom `she` means.",
+    )
     namespaces: list[str] = Field(
         default_factory=list, description="Where to look; empty: the configured default."
     )
@@ -69,10 +109,21 @@ class RetrievalInput(BaseModel):
 
 
 class Request(TypedDict):
-    """The validated question of this run."""
+    """The validated question of this run.
+
+    `question`: what the run is about, which is the passage or the document's text when no question
+    was asked (`discover`). `words`: what BM25 looks for. `document_id`: where a general question
+    starts from, or empty. `versions`: of the indexes of `namespaces`, in their order, as the run
+    began.
+    """
 
     question: str
+    words: str
+    discover: bool
+    document_id: str
+    history: list[dict[str, str]]
     namespaces: list[str]
+    versions: list[int]
     filters: Filters
 
 
@@ -93,14 +144,50 @@ class MentionFound(TypedDict):
     kind: Literal["span", "ngram", "llm"]
 
 
+class Period(TypedDict):
+    """From one ISO date to another, inclusive; none is open."""
+
+    date_from: str | None
+    date_to: str | None
+
+
 class Understanding(TypedDict):
-    """What the question asks about, and which rung said so."""
+    """What the question asks about, and which rung said so.
+
+    `confidence` in [0, 1] is that of the intent, which is `general` below a half. `time` and
+    `place` are the question's words; `period` is what `time` means.
+    """
 
     rung: Literal["llm", "lexical"]
-    intent: str
+    intent: Intent
+    confidence: float
     mentions: list[MentionFound]
     time: str | None
+    period: Period | None
     place: str | None
+
+
+class Traversal(TypedDict):
+    """How the graph is walked: what the caller set, else the persona, else the intent, else 1 hop.
+
+    `relation_weights` and `default_weight`: factors in [0, 1]. `relax`: when nothing is reached in
+    the period, walk without it; the caller's own dates are never relaxed. `passages`: how many may
+    come through entities. `crosses`: names known in several namespaces lead from one to the other.
+    `why`: what each differs from the default for, for people.
+    """
+
+    intent: Intent
+    persona: str
+    hops: int
+    entity_limit: int
+    relation_weights: dict[str, float]
+    default_weight: float
+    date_from: str | None
+    date_to: str | None
+    relax: bool
+    crosses: bool
+    passages: int
+    why: list[str]
 
 
 class SearchHit(TypedDict):
@@ -221,12 +308,17 @@ class RetrievalState(TypedDict, total=False):
     """Everything a run knows. The inputs last one step; admit turns them into `request`."""
 
     question: Annotated[str, EphemeralValue]
+    passage: Annotated[str, EphemeralValue]
+    document_id: Annotated[str, EphemeralValue]
+    history: Annotated[list[dict[str, str]], EphemeralValue]
     namespaces: Annotated[list[str], EphemeralValue]
     filters: Annotated[dict[str, Any], EphemeralValue]
 
     request: Request
     plan: Plan
     understanding: Understanding | None
+    traversal: Traversal
+    embedded: bool
     hits: list[SearchHit]
     seeds: list[LinkedEntity]
     entities: list[ReachedEntity]
@@ -241,6 +333,7 @@ class RetrievalState(TypedDict, total=False):
     relationships: list[MapEdge]
     context: str
     documents: list[Document]
+    calls: Annotated[list[ModelCall], add]
     degraded: Annotated[list[Degradation], add]
     steps: Annotated[list[StepTime], add]
     diagnostics: dict[str, Any]

@@ -17,7 +17,15 @@ class Degradation(TypedDict):
 
 
 class StepTime(TypedDict):
-    """How long one node took."""
+    """When one node ran, and what it left of the run's time.
+
+    `begun`: seconds on the clock of the process, comparable within one `invocation`, which is a
+    call of the graph: someone who steps through makes several, and the time between them does not
+    count. `left_ms`: what optional steps may still take, without what is kept for the context.
+    """
 
     node: str
     ms: float
+    begun: float
+    invocation: str
+    left_ms: float

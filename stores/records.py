@@ -50,6 +50,8 @@ class Filters(TypedDict, total=False):
     """ISO date, inclusive."""
     metadata: dict[str, Any]
     """JSON containment: the document's metadata must hold all of this."""
+    exclude: list[str]
+    """Keys of documents that are left out."""
 
 
 class Hit(TypedDict):
@@ -196,9 +198,10 @@ class SectionHit(TypedDict):
 
 
 class NamespaceStats(TypedDict):
-    """How much a namespace holds, whoever may read it."""
+    """How much a namespace holds, whoever may read it. `version` rises whenever it changes."""
 
     namespace: str
+    version: int
     documents: int
     chunks: int
     entities: int
