@@ -15,6 +15,7 @@ from ..nodes.ingestion.build_sections import build_sections
 from ..nodes.ingestion.compare_names import compare_names
 from ..nodes.ingestion.detect_relationships import detect_relationships
 from ..nodes.ingestion.embed import embed
+from ..nodes.ingestion.enrich import enrich
 from ..nodes.ingestion.extract import extract
 from ..nodes.ingestion.load import load
 from ..nodes.ingestion.project import project
@@ -28,8 +29,25 @@ from ..state import IngestionInput, IngestionOutput, IngestionState
 from . import routing
 from .steps import Branches, OpenServices, Step, wire
 
-__all__ = ["BRANCHES", "EDGES", "STEPS", "build", "graph"]
+__all__ = [
+    "AFTERWARDS",
+    "BRANCHES",
+    "EDGES",
+    "STEPS",
+    "STEPS_A_RUN",
+    "TO_THE_END",
+    "build",
+    "graph",
+]
 
+
+AFTERWARDS = (
+    Step(weigh_relationships, effect="co-occurrences weigh as they did among fewer or more texts"),
+    Step(compare_names, effect="names that mean nearly the same do not link passages yet"),
+    Step(project, effect="the copy of the graph is behind until `clew sync` has run"),
+    Step(report),
+)
+"""Once everything has landed."""
 
 STEPS = (
     Step(scan),
@@ -37,13 +55,18 @@ STEPS = (
     Step(split),
     Step(extract),
     Step(detect_relationships),
+    Step(enrich),
     Step(build_sections),
     Step(embed),
     Step(write),
-    Step(weigh_relationships, effect="co-occurrences weigh as they did among fewer or more texts"),
-    Step(compare_names, effect="names that mean nearly the same do not link passages yet"),
-    Step(project, effect="the copy of the graph is behind until `clew sync` has run"),
-    Step(report),
+    *AFTERWARDS,
+)
+
+TO_THE_END = (
+    ("weigh_relationships", "compare_names"),
+    ("compare_names", "project"),
+    ("project", "report"),
+    ("report", END),
 )
 
 EDGES = (
@@ -51,15 +74,13 @@ EDGES = (
     ("scan", "load"),
     ("split", "extract"),
     ("extract", "detect_relationships"),
-    ("detect_relationships", "build_sections"),
+    ("detect_relationships", "enrich"),
+    ("enrich", "build_sections"),
     # One step: a batch is embedded while the one before it is written.
     ("build_sections", "embed"),
     ("build_sections", "write"),
     ("embed", "load"),
-    ("weigh_relationships", "compare_names"),
-    ("compare_names", "project"),
-    ("project", "report"),
-    ("report", END),
+    *TO_THE_END,
 )
 
 BRANCHES: Branches = {
@@ -74,6 +95,9 @@ BRANCHES: Branches = {
     ),
     "write": (routing.after_write, {"more": "load", "done": "weigh_relationships"}),
 }
+STEPS_A_RUN = 10_000_000
+"""LangGraph stops a run that takes more: a loop that is none ends with its documents."""
+
 # Callers hand over a plain dictionary; `scan` validates it as an `IngestionInput`.
 Ingestion = CompiledStateGraph[IngestionState, RetrievalContext, Any, IngestionOutput]
 
@@ -89,4 +113,6 @@ def build(
     return builder
 
 
-graph: Ingestion = build(current_services).compile(name="ingestion")
+graph: Ingestion = (
+    build(current_services).compile(name="ingestion").with_config(recursion_limit=STEPS_A_RUN)
+)

@@ -8,6 +8,7 @@ step. Anything else is the caller's mistake or a bug, and propagates.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 
 from ..context import RetrievalContext
@@ -15,33 +16,49 @@ from ..models.embeddings import ModelUnavailable
 from ..state import Degradation, StepTime
 from ..stores.errors import StoreUnavailable
 
-__all__ = ["EXPECTED", "RESERVED_MS", "degradation", "elapsed_ms", "seconds_for"]
+__all__ = [
+    "EXPECTED",
+    "RESERVED_MS",
+    "OutOfTime",
+    "degradation",
+    "elapsed_ms",
+    "left_ms",
+    "out_of_time",
+]
 
-EXPECTED = (StoreUnavailable, ModelUnavailable, TimeoutError)
+
+class OutOfTime(Exception):
+    """The run's own time was over, which says nothing about whoever was being asked."""
+
+
+EXPECTED = (StoreUnavailable, ModelUnavailable, TimeoutError, OutOfTime)
 """Failures of the world, not of the program."""
 
 RESERVED_MS = 200
-"""Kept back from every optional step, so that a context can still be built."""
-
-SIDE_BY_SIDE = frozenset({"search_passages", "extract_entities"})
+"""Kept back from every optional step, at most a fifth, so that a context can still be built."""
 
 
-def elapsed_ms(steps: Sequence[StepTime]) -> float:
-    """Time the steps so far have taken; between steps it stands still, since someone may look."""
-    together = [step["ms"] for step in steps if step["node"] in SIDE_BY_SIDE]
-    alone = [step["ms"] for step in steps if step["node"] not in SIDE_BY_SIDE]
-    return sum(alone) + max(together, default=0.0)
+def elapsed_ms(steps: Sequence[StepTime], invocation: str, now: float) -> float:
+    """Time the run has taken so far, at `now` on the clock of the process.
 
-
-def seconds_for(ceiling: str | None, context: RetrievalContext, steps: Sequence[StepTime]) -> float:
-    """Seconds a step may take: its ceiling or what the run has left, whichever is less.
-
-    A step without a ceiling is not optional and is not cut off. Not positive: out of time.
+    Of each invocation from its first step to its last, and of the present one to now: while
+    someone who steps through looks at the state, the clock stands still.
     """
-    if ceiling is None:
-        return float("inf")
-    left = context.budget_ms - RESERVED_MS - elapsed_ms(steps)
-    return min(float(getattr(context, ceiling)), left) / 1000
+    begun: dict[str, float] = {}
+    ended: dict[str, float] = defaultdict(float)
+    for step in steps:
+        whose = step["invocation"]
+        begun[whose] = min(begun.get(whose, step["begun"]), step["begun"])
+        ended[whose] = max(ended[whose], step["begun"] + step["ms"] / 1000)
+    if invocation in begun:
+        ended[invocation] = max(ended[invocation], now)
+    return 1000 * sum(ended[whose] - begun[whose] for whose in begun)
+
+
+def left_ms(context: RetrievalContext, elapsed: float, *, optional: bool) -> float:
+    """What a step may still take of the run's time; not positive: out of time."""
+    reserved = min(RESERVED_MS, context.budget_ms / 5) if optional else 0
+    return context.budget_ms - reserved - elapsed
 
 
 def degradation(node: str, error: BaseException, effect: str) -> Degradation:
@@ -49,3 +66,13 @@ def degradation(node: str, error: BaseException, effect: str) -> Degradation:
     late = isinstance(error, asyncio.TimeoutError)
     reason = "It did not finish within its time." if late else str(error)
     return Degradation(stage=node, reason=reason, effect=effect, failed=True)
+
+
+def out_of_time(node: str, context: RetrievalContext) -> Degradation:
+    """What to tell the caller when the edges go round all optional steps after a node."""
+    return Degradation(
+        stage=node,
+        reason=f"The run's {context.budget_ms:,} ms were all but over after this step.",
+        effect="the optional steps after it were left out",
+        failed=False,
+    )

@@ -28,16 +28,23 @@ from ..nodes.retrieval.search_passages import search_passages
 from ..services import current_services
 from ..state import RetrievalInput, RetrievalOutput, RetrievalState
 from . import routing
+from .routing import OUT_OF_TIME
 from .steps import Branches, OpenServices, Step, wire
 
 __all__ = ["BRANCHES", "EDGES", "STEPS", "build", "graph"]
 
+
+def without_links(state: RetrievalState) -> str:
+    """What an answer lacks when names were not linked."""
+    return "synonyms add nothing" if state["expanded"] else "the graph is left out"
+
+
 STEPS = (
-    Step(admit),
+    Step(admit, ceiling="budget_ms"),
     Step(search_passages, effect="passages come through the graph only", ceiling="search_ms"),
     Step(extract_entities, effect="the question's entities are unknown", ceiling="llm_ms"),
-    Step(link_entities, effect="the graph is left out", ceiling="graph_ms"),
-    Step(expand_graph, effect="the graph is left out", ceiling="graph_ms", guarded=True),
+    Step(link_entities, effect=without_links, ceiling="graph_ms"),
+    Step(expand_graph, effect="the graph is left out", ceiling="graph_ms"),
     Step(
         generate_synonyms,
         effect="no synonyms were tried",
@@ -49,13 +56,12 @@ STEPS = (
         retrieve_entity_chunks,
         effect="no passages come through the graph",
         ceiling="graph_ms",
-        guarded=True,
     ),
-    Step(merge_results),
-    Step(filter_access),
+    Step(merge_results, ceiling="budget_ms"),
+    Step(filter_access, ceiling="budget_ms"),
     Step(link_passages, effect="passages stand by the first stage alone", ceiling="search_ms"),
     Step(rerank_passages, effect="the cross-encoder was left out", ceiling="search_ms"),
-    Step(map_relationships, effect="no relationship map", ceiling="graph_ms", guarded=True),
+    Step(map_relationships, effect="no relationship map", ceiling="graph_ms"),
     Step(build_context),
 )
 
@@ -63,11 +69,8 @@ EDGES = (
     (START, "admit"),
     ("extract_entities", "link_entities"),
     ("generate_synonyms", "link_entities"),
-    ("rerank_entities", "retrieve_entity_chunks"),
     ("retrieve_entity_chunks", "merge_results"),
     ("merge_results", "filter_access"),
-    ("filter_access", "link_passages"),
-    ("link_passages", "rerank_passages"),
     ("map_relationships", "build_context"),
     ("build_context", END),
 )
@@ -85,6 +88,7 @@ BRANCHES: Branches = {
         routing.after_link,
         {
             "linking failed": "merge_results",
+            OUT_OF_TIME: "merge_results",
             "already expanded": "rerank_entities",
             "seeds": "expand_graph",
             "no seeds yet": "generate_synonyms",
@@ -95,13 +99,30 @@ BRANCHES: Branches = {
         routing.after_expand,
         {
             "walk failed": "merge_results",
+            OUT_OF_TIME: "merge_results",
             "sparse": "generate_synonyms",
             "enough": "rerank_entities",
         },
     ),
+    "rerank_entities": (
+        routing.in_time,
+        {"in time": "retrieve_entity_chunks", OUT_OF_TIME: "merge_results"},
+    ),
+    "filter_access": (
+        routing.in_time,
+        {"in time": "link_passages", OUT_OF_TIME: "build_context"},
+    ),
+    "link_passages": (
+        routing.in_time,
+        {"in time": "rerank_passages", OUT_OF_TIME: "build_context"},
+    ),
     "rerank_passages": (
         routing.after_rerank,
-        {"entities": "map_relationships", "no entities": "build_context"},
+        {
+            "entities": "map_relationships",
+            "no entities": "build_context",
+            OUT_OF_TIME: "build_context",
+        },
     ),
 }
 # Callers hand over a plain dictionary; `admit` validates it as a `RetrievalInput`.

@@ -7,6 +7,7 @@ from typing import Literal
 from ..state import IngestionState, RetrievalState
 
 __all__ = [
+    "OUT_OF_TIME",
     "after_admit",
     "after_expand",
     "after_link",
@@ -15,12 +16,22 @@ __all__ = [
     "after_search",
     "after_write",
     "failed",
+    "in_time",
+    "late",
 ]
+
+OUT_OF_TIME: Literal["out of time"] = "out of time"
+"""The edge that leads round optional steps once the run has no time for them."""
 
 
 def failed(state: RetrievalState, node: str) -> bool:
     """Whether this run has lost the whole result of a node."""
     return any(entry["stage"] == node and entry["failed"] for entry in state.get("degraded", []))
+
+
+def late(state: RetrievalState) -> bool:
+    """Whether the step before left the run no time for optional ones."""
+    return state["steps"][-1]["left_ms"] <= 0
 
 
 def after_admit(state: RetrievalState) -> list[Literal["search", "understand"]]:
@@ -35,29 +46,48 @@ def after_search(state: RetrievalState) -> Literal["hybrid", "search only"]:
 
 def after_link(
     state: RetrievalState,
-) -> Literal["linking failed", "already expanded", "seeds", "no seeds yet", "nothing to walk from"]:
+) -> Literal[
+    "linking failed",
+    "out of time",
+    "already expanded",
+    "seeds",
+    "no seeds yet",
+    "nothing to walk from",
+]:
     """Walk when there are seeds; else try synonyms once; else go on without the graph."""
+    if late(state):
+        return OUT_OF_TIME
+    if state["expanded"]:
+        # Synonyms that could not be linked take nothing from what was walked before.
+        return "already expanded"
     if failed(state, "link_entities"):
         return "linking failed"
-    if state["expanded"]:
-        return "already expanded"
     if state["seeds"]:
         return "seeds"
     return "no seeds yet" if state["synonyms_wanted"] else "nothing to walk from"
 
 
-def after_expand(state: RetrievalState) -> Literal["walk failed", "sparse", "enough"]:
+def after_expand(
+    state: RetrievalState,
+) -> Literal["walk failed", "out of time", "sparse", "enough"]:
     """A sparse neighbourhood earns one attempt with synonyms."""
     if failed(state, "expand_graph"):
         return "walk failed"
+    if late(state):
+        return OUT_OF_TIME
     return "sparse" if state["synonyms_wanted"] else "enough"
 
 
-def after_rerank(state: RetrievalState) -> Literal["entities", "no entities"]:
+def in_time(state: RetrievalState) -> Literal["in time", "out of time"]:
+    """On to the next optional step, or round it."""
+    return OUT_OF_TIME if late(state) else "in time"
+
+
+def after_rerank(state: RetrievalState) -> Literal["entities", "no entities", "out of time"]:
     """A relationship map needs entities that led to the passages."""
-    if state["plan"]["mode"] == "hybrid" and state["ranked"]:
-        return "entities"
-    return "no entities"
+    if state["plan"]["mode"] != "hybrid" or not state["ranked"]:
+        return "no entities"
+    return OUT_OF_TIME if late(state) else "entities"
 
 
 def after_load(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
+from langchain_core.runnables.config import ensure_config
 from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -17,37 +17,42 @@ from langgraph.types import Overwrite
 from ..context import RetrievalContext
 from ..services import Services
 from ..state import StepTime
-from ..stores.access import Access, Identity, current_identity
 from ..stores.errors import StoreTimeout
-from .resilience import EXPECTED, degradation, seconds_for
+from ..stores.patience import within
+from .given import Given
+from .resilience import EXPECTED, OutOfTime, degradation, elapsed_ms, left_ms, out_of_time
+from .routing import OUT_OF_TIME
 
-__all__ = ["Branches", "OpenServices", "Step", "identity_of", "wire"]
+__all__ = ["Branches", "OpenServices", "Step", "wire"]
 
 OpenServices = Callable[[], Awaitable[Services]]
 Branches = Mapping[str, tuple[Callable[[Any], Any], dict[Hashable, str]]]
 """From a node: the router, and where each of its reasons leads."""
 
-Node = Callable[..., Awaitable[Mapping[str, Any]]]
+Node = Callable[..., Coroutine[Any, Any, Mapping[str, Any]]]
 
 INSTEAD = "the graph in PostgreSQL was asked instead of its copy"
+
+SLACK_SECONDS = 0.02
+"""What minds its own time gets so much more, and is then cut off."""
 
 
 @dataclass(frozen=True)
 class Step:
     """A node and how it may fail.
 
-    `effect`: what the answer lacks when the step fails; `None`: the run cannot do without it.
-    `ceiling`: the context field with its time limit in ms. `guarded`: it asks the graph database,
-    whose breaker counts its outcome; when that is a copy, the record may stand in. `otherwise`:
-    what the step leaves in the state when it fails.
+    `effect`: what the answer lacks when the step fails, or what tells it from the state; `None`:
+    the run cannot do without it. `ceiling`: the context field with its time limit in ms; `None`
+    when it takes as long as it takes. `otherwise`: what the step leaves in the state when it fails.
 
-    A node that takes `seconds` is told how long it may take and minds the time itself.
+    A node that takes `seconds` is told how long it may take and minds the time itself. One that
+    takes `graph` asks the graph database, behind its breaker; when that is a copy, the record may
+    stand in.
     """
 
     node: Node
-    effect: str | None = None
+    effect: str | Callable[[Any], str] | None = None
     ceiling: str | None = None
-    guarded: bool = False
     otherwise: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -55,26 +60,33 @@ class Step:
         """The node's name: in the graph, the trace and Studio."""
         return self.node.__name__
 
-    def bind(self, open_services: OpenServices) -> Callable[..., Awaitable[dict[str, Any]]]:
-        """The function that LangGraph calls: keyword parameters of the node are filled by name."""
-        parameters = inspect.signature(self.node).parameters.values()
-        wanted = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
-        takes_runtime = any(p.name == "runtime" for p in parameters)
+    def bind(
+        self, open_services: OpenServices, router: Callable[[Any], Any] | None = None
+    ) -> Callable[..., Awaitable[dict[str, Any]]]:
+        """The function that LangGraph calls. `router`: its edges may lead round optional steps."""
         state_type = get_type_hints(self.node)["state"]
 
         async def step(state: Any, runtime: Runtime[RetrievalContext]) -> dict[str, Any]:
             if runtime.context is None:
                 runtime = runtime.override(context=RetrievalContext())
             services = await open_services()
-            seconds = seconds_for(self.ceiling, runtime.context, _steps(state))
-            given = {name: _provide(name, services, state, runtime, seconds) for name in wanted}
-            if "seconds" in given:
-                seconds = float("inf")
-            arguments = (state, runtime) if takes_runtime else (state,)
-            begun = time.perf_counter()
-            update = await self._run(arguments, given, services, runtime.context, seconds)
-            spent = (time.perf_counter() - begun) * 1000
-            took = [StepTime(node=self.name, ms=round(spent, 2))]
+            invocation = _invocation()
+            given = self._given(services, state, runtime, invocation)
+            update = await self._run(given)
+            spent = 1000 * (time.monotonic() - given.begun)
+            left = given.left_ms - spent
+            took = [
+                StepTime(
+                    node=self.name,
+                    ms=round(spent, 2),
+                    begun=given.begun,
+                    invocation=invocation,
+                    left_ms=round(left, 2),
+                )
+            ]
+            if router and left <= 0 and router(_after(state, update, took)) == OUT_OF_TIME:
+                lost = out_of_time(self.name, runtime.context)
+                update["degraded"] = [*update.get("degraded", []), lost]
             # The step that starts a run afresh also forgets the times of the run before.
             update["steps"] = Overwrite(took) if "steps" in update else took
             return update
@@ -84,39 +96,67 @@ class Step:
         step.__annotations__["state"] = state_type
         return step
 
-    async def _run(
-        self,
-        arguments: tuple[Any, ...],
-        given: dict[str, Any],
-        services: Services,
-        context: RetrievalContext,
-        seconds: float,
-    ) -> dict[str, Any]:
-        if self.effect is None:
-            return dict(await self.node(*arguments, **given))
+    def _given(
+        self, services: Services, state: Any, runtime: Runtime[RetrievalContext], invocation: str
+    ) -> Given:
+        context, begun = runtime.context, time.monotonic()
+        elapsed = elapsed_ms(_steps(state), invocation, begun)
+        own, left = float("inf"), float("inf")
+        if self.ceiling is not None:
+            own = float(getattr(context, self.ceiling))
+            left = left_ms(context, elapsed, optional=self.effect is not None)
+        return Given(
+            services=services,
+            state=state,
+            runtime=runtime,
+            begun=begun,
+            seconds=min(own, left) / 1000,
+            hurried=left < own,
+            left_ms=left_ms(context, elapsed, optional=True),
+        )
+
+    async def _run(self, given: Given) -> dict[str, Any]:
         try:
-            if seconds <= 0:
-                raise StoreTimeout("The run was out of time before this step.")
-            guard = services.graph_breaker.call() if self.guarded else nullcontext()
-            async with guard, _within(seconds):
-                return dict(await self.node(*arguments, **given))
+            return await self._attempt(given)
         except EXPECTED as error:
-            lost = degradation(self.name, error, self.effect)
-            if self.guarded and _has_copy(services) and context.on_graph_failure == "postgres":
+            if self.effect is None:
+                raise self._fatal(error, given) from error
+            effect = self.effect if isinstance(self.effect, str) else self.effect(given.state)
+            lost = degradation(self.name, error, effect)
+            instead = given.instead() if "graph" in self._wanted else None
+            if instead is not None:
                 with suppress(*EXPECTED):
-                    async with _within(seconds):
-                        instead = {**given, "graph": services.record}
-                        update = dict(await self.node(*arguments, **instead))
+                    update = await self._attempt(instead)
                     return {**update, "degraded": [{**lost, "effect": INSTEAD, "failed": False}]}
             return {**self.otherwise, "degraded": [lost]}
 
+    async def _attempt(self, given: Given) -> dict[str, Any]:
+        if given.seconds <= 0:
+            raise OutOfTime("The run was out of time before this step.")
+        arguments = (given.state, given.runtime)[: 1 + self._takes_runtime]
+        lent = {name: given[name] for name in self._wanted}
+        slack = SLACK_SECONDS if {"seconds", "graph"} & lent.keys() else 0
+        return dict(await within(given.seconds + slack, self.node(*arguments, **lent)))
 
-def _has_copy(services: Services) -> bool:
-    return services.graph is not services.record
+    def _fatal(self, error: Exception, given: Given) -> Exception:
+        """What ends a run that cannot do without this step."""
+        if not isinstance(error, TimeoutError | OutOfTime):
+            return error
+        return StoreTimeout(
+            f"The run's {given.runtime.context.budget_ms:,} ms were over before {self.name} had "
+            "ended, without which there is no answer; see that the database is up to its load, or "
+            "raise budget_ms."
+        )
 
+    @property
+    def _wanted(self) -> list[str]:
+        """The names of the node's keyword parameters."""
+        parameters = inspect.signature(self.node).parameters.values()
+        return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
 
-def _within(seconds: float) -> AbstractAsyncContextManager[Any]:
-    return nullcontext() if seconds == float("inf") else asyncio.timeout(seconds)
+    @property
+    def _takes_runtime(self) -> bool:
+        return "runtime" in inspect.signature(self.node).parameters
 
 
 def wire(
@@ -128,46 +168,26 @@ def wire(
 ) -> None:
     """Lay the tables of a graph into its builder."""
     for step in steps:
-        builder.add_node(step.name, step.bind(open_services))
+        router, targets = branches.get(step.name, (None, {}))
+        hurried = router if OUT_OF_TIME in targets else None
+        builder.add_node(step.name, step.bind(open_services, hurried))
     for source, target in edges:
         builder.add_edge(source, target)
     for source, (router, targets) in branches.items():
         builder.add_conditional_edges(source, router, targets)
 
 
-def identity_of(runtime: Runtime[Any]) -> Identity:
-    """Who is asking: the server's authenticated user, else the in-process caller.
-
-    Nothing a client can put into a request, a configuration or a thread's state is looked at.
-    """
-    info = runtime.server_info
-    if info is None:
-        return current_identity()
-    if info.user is None or not info.user.is_authenticated:
-        return Identity()
-    permissions = [str(p) for p in info.user.permissions or ()]
-    principals = [str(info.user.identity), *(p for p in permissions if ":" not in p)]
-    spaces = [p.removeprefix("namespace:") for p in permissions if p.startswith("namespace:")]
-    return Identity(tuple(principals), tuple(spaces))
+def _after(state: Any, update: Mapping[str, Any], took: list[StepTime]) -> dict[str, Any]:
+    """The state as the router will see it."""
+    degraded = [*state["degraded"], *update.get("degraded", [])]
+    return {**state, **update, "steps": took, "degraded": degraded}
 
 
 def _steps(state: Any) -> list[StepTime]:
     return state.get("steps", []) if isinstance(state, dict) else []
 
 
-def _provide(
-    name: str, services: Services, state: Any, runtime: Runtime[Any], seconds: float
-) -> Any:
-    if name == "identity":
-        return identity_of(runtime)
-    if name == "access":
-        return _access(state, runtime)
-    if name == "seconds":
-        return seconds
-    return getattr(services, name)
-
-
-def _access(state: Any, runtime: Runtime[Any]) -> Access:
-    """What this step may see. Asked anew each time, so that an edited state cannot widen it."""
-    asked = state["request"]["namespaces"] if "request" in state else [state["target"]]
-    return identity_of(runtime).access(tuple(asked))
+def _invocation() -> str:
+    """Which call of the graph this is; someone who steps through one run makes several."""
+    callbacks = ensure_config().get("callbacks")
+    return str(getattr(callbacks, "parent_run_id", None) or "")

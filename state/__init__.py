@@ -6,6 +6,10 @@ Everything is plain JSON, since a checkpointer may store it after every step.
 from __future__ import annotations
 
 from .ingestion import (
+    Asked,
+    BackfillInput,
+    BackfillState,
+    BackfillUpdate,
     Cursor,
     Encoded,
     IngestionInput,
@@ -47,6 +51,10 @@ __all__ = [
     "MAX_PASSAGE",
     "MAX_QUESTION",
     "MAX_TURNS",
+    "Asked",
+    "BackfillInput",
+    "BackfillState",
+    "BackfillUpdate",
     "Candidate",
     "Cursor",
     "Degradation",

@@ -13,6 +13,10 @@ from ..stores.records import DocumentDraft
 from .steps import Degradation, StepTime
 
 __all__ = [
+    "Asked",
+    "BackfillInput",
+    "BackfillState",
+    "BackfillUpdate",
     "Cursor",
     "Encoded",
     "GraphInput",
@@ -95,6 +99,15 @@ class Encoded(TypedDict):
     sections: int
 
 
+class Asked(TypedDict):
+    """What one question to a language model took; `money` in US dollars, none if not known."""
+
+    failed: bool
+    input_tokens: int
+    output_tokens: int
+    money: float | None
+
+
 class Cursor(TypedDict):
     """How far the sources have been read: which one, and the byte (file) or item within it."""
 
@@ -131,12 +144,36 @@ class IngestionState(TypedDict, total=False):
     unchanged: Annotated[list[str], add]
     skipped: Annotated[list[Skipped], add]
     encoded: Annotated[list[Encoded], add]
+    asked: Annotated[list[Asked], add]
+    unfinished: Annotated[list[Skipped], add]
+    """Documents that a language model has yet to read, and why it did not."""
     degraded: Annotated[list[Degradation], add]
     steps: Annotated[list[StepTime], add]
     report: dict[str, Any]
 
 
 IngestionUpdate = IngestionState
+
+
+class BackfillInput(TypedDict):
+    """Of which namespace the documents are read again."""
+
+    target: str
+    every: bool
+    """Also those that were complete before a language model was asked, or another one was."""
+    limit: int | None
+    """How many at most; none: all."""
+
+
+class BackfillState(IngestionState, total=False):
+    """A backfill goes through the documents that wait, in the order of their keys."""
+
+    every: bool
+    limit: int | None
+    waiting: list[str]
+
+
+BackfillUpdate = BackfillState
 
 
 class IngestionOutput(TypedDict):

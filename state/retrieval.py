@@ -84,9 +84,7 @@ class RetrievalInput(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    question: str = Field(
-        "", description="What to find passages for, in the user's own words."
-    )
+    question: str = Field("", description="What to find passages for, in the user's own words.")
     passage: str = Field(
         "",
         description="Instead of a question: a text, such as a story being written or a "

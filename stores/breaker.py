@@ -9,6 +9,7 @@ closed ──N consecutive failures──▶ open ──after `seconds`──▶
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -28,7 +29,8 @@ class Breaker:
     """Guards one dependency, for all callers of one event loop.
 
     Only the exception types in `failures` count; anything else is the caller's mistake or a bug
-    and says nothing about the dependency.
+    and says nothing about the dependency. `on_change` is told of every new state; it must not
+    raise.
     """
 
     def __init__(
@@ -39,15 +41,20 @@ class Breaker:
         threshold: int = 3,
         seconds: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
+        on_change: Callable[[str, BreakerState], None] = lambda _name, _state: None,
     ) -> None:
         if threshold < 1 or seconds <= 0:
             raise ValueError("threshold must be at least 1 and seconds above 0")
         self.name = name
+        self.changes: Counter[BreakerState] = Counter()
+        """How often each state was entered."""
         self._failures = failures
         self._threshold = threshold
         self._seconds = seconds
         self._clock = clock
+        self._on_change = on_change
         self._count = 0
+        self._period = 0
         self._opened: float | None = None
         self._trial = False
 
@@ -64,19 +71,25 @@ class Breaker:
     async def call(self) -> AsyncIterator[None]:
         """Let one call through and note how it ends. Raises `CircuitOpen`.
 
-        A cancelled call gives its permit back and counts as nothing.
+        A cancelled call gives its permit back and counts as nothing, and so does one that ends
+        after the circuit has opened or closed again: it tells of how things were.
         """
-        trial = self._admit()
+        trial, period = self._admit(), self._period
         try:
             yield
         except self._failures:
-            self._count += 1
-            if trial or self._count >= self._threshold:
-                self._opened = self._clock()
+            if period == self._period:
+                self._count += 1
+                if trial or self._count >= self._threshold:
+                    self._opened = self._clock()
+                    self._enter("open")
             raise
         else:
-            self._count = 0
-            self._opened = None
+            if period == self._period:
+                self._count = 0
+                if trial:
+                    self._opened = None
+                    self._enter("closed")
         finally:
             if trial:
                 self._trial = False
@@ -88,4 +101,13 @@ class Breaker:
         if state == "open" or self._trial:
             raise CircuitOpen(f"The circuit of the {self.name} is open after repeated failures.")
         self._trial = True
+        self._tell("half_open")
         return True
+
+    def _enter(self, state: Literal["open", "closed"]) -> None:
+        self._period += 1
+        self._tell(state)
+
+    def _tell(self, state: BreakerState) -> None:
+        self.changes[state] += 1
+        self._on_change(self.name, state)

@@ -110,6 +110,7 @@ class StandInReranker(Reranker):
 
     def __init__(self, error: Exception | None = None) -> None:
         self.name, self._error = "stand-in", error
+        self.breaker = breaker("reranker")
 
     async def score(self, question: str, texts: Sequence[str]) -> list[float]:
         if self._error:
@@ -150,9 +151,9 @@ async def world(
 
 
 def patient(**fields: Any) -> RetrievalContext:
-    """Settings under which a busy machine degrades nothing."""
+    """Settings under which a busy machine degrades nothing, and every run asks for itself."""
     times = dict.fromkeys(("budget_ms", "llm_ms", "graph_ms", "search_ms"), 60_000)
-    return RetrievalContext(**{**times, **fields})
+    return RetrievalContext(**{**times, "caches": False, **fields})
 
 
 def giving(services: Services) -> Callable[[], Awaitable[Services]]:

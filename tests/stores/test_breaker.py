@@ -231,6 +231,47 @@ async def test_one_circuit_inside_another_counts_as_unavailable(
     assert state(outer) == "open"
 
 
+async def test_calls_that_end_after_the_circuit_opened_tell_of_the_past(
+    breaker: Breaker, clock: Clock
+) -> None:
+    outcomes: list[asyncio.Future[None]] = [asyncio.Future() for _ in range(2)]
+
+    async def slow(outcome: asyncio.Future[None]) -> None:
+        async with breaker.call():
+            await outcome
+
+    tasks = [asyncio.create_task(slow(outcome)) for outcome in outcomes]
+    await asyncio.sleep(0)
+    await opened(breaker)
+    clock.now += SECONDS - 1
+    outcomes[0].set_exception(StoreUnavailable("late"))
+    outcomes[1].set_result(None)
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert state(breaker) == "open", "a late success does not close it"
+    clock.now += 1
+    assert state(breaker) == "half_open", "a late failure does not keep it open for longer"
+
+
+async def test_every_new_state_is_told_once_and_counted(clock: Clock) -> None:
+    told: list[tuple[str, str]] = []
+    breaker = Breaker(
+        "graph",
+        failures=(StoreUnavailable,),
+        seconds=SECONDS,
+        clock=clock,
+        on_change=lambda name, state: told.append((name, state)),
+    )
+    await opened(breaker)
+    clock.now += SECONDS
+    await fail(breaker)
+    clock.now += SECONDS
+    await succeed(breaker)
+    await succeed(breaker)
+    states = ["open", "half_open", "open", "half_open", "closed"]
+    assert told == [("graph", state) for state in states]
+    assert breaker.changes == {"open": 2, "half_open": 2, "closed": 1}
+
+
 @pytest.mark.parametrize(("threshold", "seconds"), [(0, 1.0), (1, 0.0), (-1, -1.0)])
 def test_a_breaker_that_could_never_work_is_refused(threshold: int, seconds: float) -> None:
     with pytest.raises(ValueError, match="at least 1"):

@@ -61,7 +61,14 @@ async def built(library: Services, found: dict[str, Any], **fields: Any) -> dict
     """Build the context of the same answer under other settings."""
     state = cast("RetrievalState", found)
     runtime = Runtime(context=patient(**fields))
-    update = await build_context(state, runtime, chunks=library.chunks, access=Access(("default",)))
+    update = await build_context(
+        state,
+        runtime,
+        chunks=library.chunks,
+        breakers=library.breakers,
+        left_ms=60_000,
+        access=Access(("default",)),
+    )
     return {**found, **update}
 
 

@@ -14,8 +14,10 @@ from clew.nodes.retrieval.link_entities import ANCHOR_SCORE, ORDINARY, link_enti
 from clew.services import Services
 from clew.state import RetrievalState
 from clew.stores.access import Access
+from clew.stores.cache import Cache, Scope, scope_of
+from clew.stores.errors import StoreUnavailable
 from clew.stores.records import LinkedEntity
-from clew.tests.graph.scene import Faulty, patient, world
+from clew.tests.graph.scene import Faulty, fails, gone, ingest, patient, world
 
 ACCESS = Access(("default",))
 PAGES = {
@@ -42,6 +44,8 @@ async def link(
     ngrams: tuple[str, ...] = (),
     hits: tuple[tuple[int, float], ...] = (),
     state: dict[str, Any] | None = None,
+    scope: Scope | None = None,
+    access: Access = ACCESS,
     **fields: Any,
 ) -> list[LinkedEntity]:
     """The seeds for these words of a question."""
@@ -49,6 +53,10 @@ async def link(
     mentions += [{"text": text, "kind": "ngram"} for text in ngrams]
     given: Any = {
         "understanding": {"mentions": mentions},
+        "request": {"document_id": "", "discover": False},
+        "traversal": {"intent": "general"},
+        "embedded": True,
+        "expanded": False,
         "synonyms_tried": False,
         "hits": [{"id": chunk, "rrf": rrf} for chunk, rrf in hits],
         **(state or {}),
@@ -57,10 +65,14 @@ async def link(
         given,
         Runtime(context=patient(**fields)),
         entities=services.entities,
+        chunks=services.chunks,
         embedder=services.embedder,
         chat=None,
         mention_fallback=services.mention_fallback,
-        access=ACCESS,
+        links=services.links,
+        scope=scope,
+        left_ms=60_000,
+        access=access,
     )
     return update["seeds"]
 
@@ -205,3 +217,65 @@ async def chunk_ids(services: Services) -> dict[str, int]:
     async with services.database.connection() as connection:
         cursor = await connection.execute("select text, id from chunks")
         return {row["text"]: row["id"] for row in await cursor.fetchall()}
+
+
+async def test_what_was_looked_up_is_known_until_the_namespace_changes(services: Services) -> None:
+    fresh = replace(services, links=Cache("links", 10))
+    known = scope_of(ACCESS, [7])
+    first = await link(fresh, "Katherine Mansfield", "Guybrush", scope=known)
+    down = replace(fresh, entities=Faulty(services.entities, find_exact=fails(gone())))  # type: ignore[arg-type]  # stands in
+    assert await link(down, "Katherine Mansfield", "Guybrush", scope=known) == first
+    assert (fresh.links.hits, fresh.links.misses) == (1, 1)
+    for other in (scope_of(ACCESS, [8]), scope_of(Access(("default",), ("ann",)), [7]), None):
+        with pytest.raises(StoreUnavailable):
+            await link(down, "Katherine Mansfield", "Guybrush", scope=other)
+
+
+async def test_what_was_looked_up_without_the_encoder_is_not_kept(services: Services) -> None:
+    fresh = replace(services, links=Cache("links", 10))
+    known = scope_of(ACCESS, [7])
+    for _ in range(2):
+        await link(fresh, "Katherine Mansfield", scope=known, state={"embedded": False})
+    assert fresh.links.hits == 0
+
+
+async def test_one_callers_names_are_never_anothers_from_the_cache(services: Services) -> None:
+    secret = {"id": "secret", "text": "Ulrika Vantablack wrote this.", "acl": ["ann"]}
+    await ingest(services, [secret])
+    fresh = replace(services, links=Cache("links", 10))
+    ann = Access(("default",), ("ann",))
+    seeds = await link(fresh, "Ulrika Vantablack", scope=scope_of(ann, [7]), access=ann)
+    assert named(seeds) == {"Ulrika Vantablack": "exact"}
+    assert await link(fresh, "Ulrika Vantablack", scope=scope_of(ACCESS, [7])) == []
+
+
+async def test_a_general_question_starts_from_the_document_it_is_asked_in(
+    services: Services,
+) -> None:
+    where = {"request": {"document_id": "Margaret of York.md", "discover": False}}
+    seeds = await link(services, state=where)
+    assert {seed["via"] for seed in seeds} == {"anchor"}
+    assert {"Margaret of York", "Charles the Bold", "Damme"} <= set(named(seeds))
+    assert seeds[0]["score"] == ANCHOR_SCORE
+    about = {**where, "traversal": {"intent": "relational"}}
+    assert await link(services, state=about) == [], "another kind of question does not"
+
+
+async def test_a_document_that_may_not_be_read_anchors_nothing(services: Services) -> None:
+    hidden = {"id": "diary", "text": "Ottoline Quartz met Damme.", "acl": ["bob"]}
+    await ingest(services, [hidden])
+    where = {"request": {"document_id": "diary", "discover": False}}
+    assert await link(services, state=where) == []
+
+
+async def test_synonyms_that_find_nothing_leave_the_anchors(services: Services) -> None:
+    (passage,) = await services.chunks.of_document("York.md", access=ACCESS)
+    tried: dict[str, Any] = {
+        "synonyms_tried": True,
+        "synonyms": [{"seed": "x", "text": "Guybrush Threepwood", "cosine": 0.9, "kept": True}],
+        "seeds": [],
+        "entities": [],
+    }
+    seeds = await link(services, state=tried, hits=((passage["id"], 1.0),))
+    assert seeds[0]["via"] == "synonym"
+    assert {seed["name"] for seed in seeds if seed["via"] == "anchor"} >= {"York", "England"}
