@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Access", "Identity", "RetrievalContext", "Settings", "acting_as"]
+__all__ = ["Access", "Identity", "RetrievalContext", "Settings", "acting_as", "discover"]
 
 __version__ = "0.1.0"
 
@@ -15,6 +15,7 @@ _HOMES = {
     "RetrievalContext": ".context",
     "Settings": ".settings",
     "acting_as": ".stores.access",
+    "discover": ".serving.asking",
 }
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import weakref
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from .models.chat import ChatModel
+from .metrics import watch
+from .models.chat import Chat, ChatModel
 from .models.embeddings import Embedder, ModelUnavailable, SentenceEmbedder, unpack
+from .models.ledger import ModelCall
 from .models.names import normalise
+from .models.personas import Personas
 from .models.recognizer import Recognizer
 from .models.reranker import Reranker
 from .settings import Settings, load_settings
-from .stores.breaker import Breaker
+from .stores.breaker import Breaker, BreakerState
+from .stores.cache import Cache
 from .stores.errors import StoreUnavailable
 from .stores.fallback import FallbackRate
 from .stores.neo4j.aws import aws_credentials
@@ -44,6 +49,7 @@ from .stores.protocols import (
     GraphStore,
     SectionStore,
 )
+from .stores.records import NameMatch, ReachedEntity
 
 __all__ = [
     "Services",
@@ -58,15 +64,18 @@ __all__ = [
 A = TypeVar("A")
 B = TypeVar("B")
 
+_log = logging.getLogger("clew")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Services:
     """Everything a node may ask for, by the name of its keyword parameter."""
 
     settings: Settings
     embedder: Embedder
     recognizer: Recognizer
-    chat: ChatModel | None
+    personas: Personas
+    chat: Chat | None
     reranker: Reranker | None
     chunks: ChunkStore
     sections: SectionStore
@@ -80,10 +89,22 @@ class Services:
     projection: GraphProjection | None
     """The copy of the graph, if there is one."""
     graph_breaker: Breaker
+    answers: Cache[ModelCall]
+    """What a language model said."""
+    links: Cache[Sequence[NameMatch]]
+    """The entities that a question's words mean."""
+    paths: Cache[Sequence[ReachedEntity]]
+    """Where a walk over the record arrived."""
     mention_fallback: FallbackRate
     passage_fallback: FallbackRate
     database: Database
     closing: AsyncExitStack
+
+    @property
+    def breakers(self) -> list[Breaker]:
+        """Of the graph database, of each language model, and of the reranker."""
+        found = [self.graph_breaker, *(self.chat.breakers if self.chat else ())]
+        return found + ([self.reranker.breaker] if self.reranker else [])
 
     async def close(self) -> None:
         """Close pools and threads, then the embedded server if nobody else uses it."""
@@ -109,7 +130,9 @@ async def open_services(settings: Settings) -> Services:
         schema.check(await schema.inspect(dsn), model=embedder.name, dimension=embedder.dimension)
         reranker = None
         if settings.reranker_model is not None:
-            reranker = await Reranker.open(settings.reranker_model)
+            reranker = await Reranker.open(
+                settings.reranker_model, breaker=_breaker("reranker", settings)
+            )
             opened.callback(reranker.close)
         database = Database(
             dsn,
@@ -123,11 +146,13 @@ async def open_services(settings: Settings) -> Services:
         if copy is not None:
             opened.push_async_callback(copy.close)
         record = PostgresGraphStore(database)
-        return Services(
+        answers = Cache[ModelCall]("answers", settings.cache_size)
+        services = Services(
             settings=settings,
             embedder=embedder,
             recognizer=await asyncio.to_thread(Recognizer.load, settings.curated_entities),
-            chat=await _chat(settings),
+            personas=await asyncio.to_thread(Personas.load, settings.personas),
+            chat=await _chat(settings, answers),
             reranker=reranker,
             chunks=PostgresChunkStore(database),
             sections=PostgresSectionStore(database),
@@ -144,6 +169,9 @@ async def open_services(settings: Settings) -> Services:
                 preparer=Preparer(normalise=normalise, unpack=unpack, dimension=embedder.dimension),
             ),
             graph_breaker=_breaker("graph database", settings),
+            answers=answers,
+            links=Cache("links", settings.cache_size),
+            paths=Cache("paths", settings.path_cache_size),
             mention_fallback=FallbackRate(
                 "Linking the questions' names", "add aliases to the curated entities."
             ),
@@ -154,6 +182,12 @@ async def open_services(settings: Settings) -> Services:
             database=database,
             closing=opened.pop_all(),
         )
+        watch(
+            services,
+            services.breakers,
+            [services.answers, services.links, services.paths],
+        )
+        return services
 
 
 _open: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Services]]
@@ -239,13 +273,15 @@ async def _embedder(settings: Settings) -> SentenceEmbedder:
     return await SentenceEmbedder.open(settings.embedding_model, batch=settings.embedding_batch)
 
 
-async def _chat(settings: Settings) -> ChatModel | None:
+async def _chat(settings: Settings, answers: Cache[ModelCall]) -> ChatModel | None:
     if settings.chat_model is None:
         return None
     return await ChatModel.open(
-        settings.chat_model,
+        [settings.chat_model, *settings.chat_fallbacks],
         concurrency=settings.chat_concurrency,
-        breaker=_breaker("language model", settings),
+        prices=settings.chat_prices,
+        breaker=lambda name: _breaker(name, settings),
+        answers=answers,
     )
 
 
@@ -255,4 +291,10 @@ def _breaker(name: str, settings: Settings) -> Breaker:
         failures=(StoreUnavailable, ModelUnavailable, TimeoutError),
         threshold=settings.breaker_failures,
         seconds=settings.breaker_seconds,
+        on_change=_log_change,
     )
+
+
+def _log_change(name: str, state: BreakerState) -> None:
+    level = logging.WARNING if state == "open" else logging.INFO
+    _log.log(level, "The circuit of the %s is %s.", name, state.replace("_", "-"))

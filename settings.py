@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 __all__ = ["BUNDLED_MODEL", "Price", "Settings", "default_data_dir", "load_settings"]
 
@@ -79,8 +79,10 @@ class Settings(BaseSettings):
     chat_model: str | None = Field(
         None, description="provider:model for LangChain's init_chat_model; unset: no LLM."
     )
-    chat_fallbacks: tuple[str, ...] = Field(
-        (), description="Models asked, in their order, when the one before gives no answer."
+    chat_fallbacks: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Models asked, in their order, when the one before gives no answer; "
+        "separated by commas.",
     )
     chat_concurrency: int = Field(8, ge=1, description="Calls to a model at once.")
     chat_prices: dict[str, Price] = Field(
@@ -94,6 +96,14 @@ class Settings(BaseSettings):
         1000, ge=0, description="Answers and lookups kept in memory, each; 0 keeps none."
     )
     path_cache_size: int = Field(100, ge=0, description="Walks kept in memory; 0 keeps none.")
+
+    ingest_extraction: Literal["offline", "llm"] = Field(
+        "offline",
+        description="llm: documents are also read by the chat model when they are taken in.",
+    )
+    ingest_llm_seconds: float = Field(
+        30.0, gt=0, description="Ceiling of one question about a document."
+    )
 
     namespace: str = Field("default", description="Namespace when a caller names none.")
     language: str = Field("english", description="PostgreSQL text search configuration.")
@@ -115,10 +125,20 @@ class Settings(BaseSettings):
     breaker_failures: int = Field(3, ge=1, description="Consecutive failures that open a breaker.")
     breaker_seconds: float = Field(30.0, gt=0, description="Until an open breaker tries again.")
 
+    @field_validator("chat_fallbacks", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(name.strip() for name in value.split(",") if name.strip())
+        return value
+
     @model_validator(mode="after")
-    def _copy_has_an_address(self) -> Self:
+    def _complete(self) -> Self:
         if self.graph_store != "postgres" and self.neo4j_uri is None:
             raise ValueError(f"CLEW_GRAPH_STORE={self.graph_store} needs CLEW_NEO4J_URI")
+        if self.chat_model is None and (self.chat_fallbacks or self.ingest_extraction == "llm"):
+            asked = "CLEW_CHAT_FALLBACKS" if self.chat_fallbacks else "CLEW_INGEST_EXTRACTION=llm"
+            raise ValueError(f"{asked} needs CLEW_CHAT_MODEL")
         return self
 
 

@@ -6,7 +6,21 @@ import sys
 
 import typer
 
-from . import ask, bench, demo, diagram, doctor, evaluate, ingest, maintain, path, review, trace
+from . import (
+    ask,
+    backfill,
+    bench,
+    demo,
+    diagram,
+    discover,
+    doctor,
+    evaluate,
+    ingest,
+    maintain,
+    path,
+    review,
+    trace,
+)
 
 __all__ = ["app", "main"]
 
@@ -21,8 +35,10 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("ingest")(ingest.ingest)
+app.command("backfill")(backfill.backfill)
 app.command("review")(review.review)
 app.command("ask")(ask.ask)
+app.command("discover")(discover.discover)
 app.command("trace")(trace.trace)
 app.command("path")(path.path)
 app.command("doctor")(doctor.doctor)

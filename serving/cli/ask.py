@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .options import As, Hops, Json, Namespaces, Overrides, Question, TopK, context_from
+from .options import As, Hops, Json, Namespaces, Overrides, Persona, Question, TopK, context_from
 
 __all__ = ["ask"]
 
@@ -16,6 +16,7 @@ def ask(
     namespace: Namespaces = None,
     hops: Hops = None,
     top_k: TopK = None,
+    persona: Persona = None,
     overrides: Overrides = None,
     principals: As = None,
     why: Annotated[
@@ -30,7 +31,7 @@ def ask(
 
     [bold]clew ask "Where was the wife of Lou Breslow born?" -n demo[/bold]
     """
-    context = context_from(overrides, hops=hops, top_k=top_k)
+    context = context_from(overrides, hops=hops, top_k=top_k, persona=persona)
     from ...stores.errors import InvalidInput
     from . import render
     from .running import ask_once, run

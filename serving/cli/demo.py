@@ -22,7 +22,7 @@ def demo(
     from ...stores.errors import InvalidInput
     from . import render
     from .ingest import take_in
-    from .running import run, watch
+    from .running import given, run, watch
 
     if not CORPUS.is_dir():
         raise InvalidInput("The demo corpus comes with a checkout of Clew; clone the repository.")
@@ -33,7 +33,7 @@ def demo(
         table = render.Trace()
         # Cold caches and a slow machine should not make the first answer a degraded one.
         patient = RetrievalContext(budget_ms=20_000, search_ms=5_000, graph_ms=5_000, top_k=5)
-        async for seen in watch(question, [NAMESPACE], patient):
+        async for seen in watch(given(question, [NAMESPACE]), patient):
             table.step(seen)
         table.finish()
 

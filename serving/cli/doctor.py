@@ -182,17 +182,18 @@ async def _optional(settings: Settings) -> list[Check]:
     if settings.chat_model is None:
         checks.append(Check("ok", "chat model", "none: questions are read by their words"))
     else:
-        try:
-            await ChatModel.check(settings.chat_model)
-        except ModelUnavailable as error:
-            checks.append(Check("fail", "chat model", settings.chat_model, str(error)))
-        else:
-            checks.append(Check("ok", "chat model", settings.chat_model))
+        for name in (settings.chat_model, *settings.chat_fallbacks):
+            try:
+                await ChatModel.check(name)
+            except ModelUnavailable as error:
+                checks.append(Check("fail", "chat model", name, str(error)))
+            else:
+                checks.append(Check("ok", "chat model", name))
     if settings.reranker_model is None:
         checks.append(Check("ok", "reranker", "none: passages keep the fused order"))
     else:
         try:
-            (await Reranker.open(settings.reranker_model)).close()
+            await Reranker.check(settings.reranker_model)
         except ModelUnavailable as error:
             checks.append(Check("fail", "reranker", settings.reranker_model, str(error)))
         else:

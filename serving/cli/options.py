@@ -16,6 +16,7 @@ __all__ = [
     "Namespace",
     "Namespaces",
     "Overrides",
+    "Persona",
     "Question",
     "TopK",
     "context_from",
@@ -35,6 +36,9 @@ Hops = Annotated[
     int | None, typer.Option("--hops", help="How far to walk from the named entities: 1 to 3.")
 ]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", help="Passages returned.")]
+Persona = Annotated[
+    str | None, typer.Option("--persona", help="Who reads: a name in personas.yaml.")
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", help="Any run setting as NAME=VALUE; may be given again."),
@@ -43,7 +47,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def context_from(
-    overrides: list[str] | None, *, hops: int | None = None, top_k: int | None = None
+    overrides: list[str] | None,
+    *,
+    hops: int | None = None,
+    top_k: int | None = None,
+    persona: str | None = None,
 ) -> RetrievalContext:
     """The run's settings from the command line; values are read as YAML. Raises `InvalidInput`."""
     import yaml
@@ -65,4 +73,6 @@ def context_from(
         values["graph_expansion_hops"] = hops
     if top_k is not None:
         values["top_k"] = top_k
+    if persona is not None:
+        values["persona"] = persona
     return RetrievalContext.model_validate(values)

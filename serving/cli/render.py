@@ -122,16 +122,16 @@ def tree(shown: Tree) -> None:
 
 
 class Trace:
-    """A run on the terminal, one step after the other."""
+    """A run on the terminal, one step after the other. `state` is the latest."""
 
     def __init__(self) -> None:
+        self.state: Mapping[str, Any] = {}
         self._total = 0.0
-        self._last: Mapping[str, Any] = {}
 
     def step(self, seen: Seen) -> None:
         """Print one step."""
         self._total += seen.ms
-        self._last = seen.after
+        self.state = seen.after
         lines = [escape(line) for line in summarise(seen.node, seen.update, seen.after)]
         _console.print(
             f"[bold]{seen.node:<24}[/bold][dim]{seen.ms:>8.1f} ms[/dim]  "
@@ -143,13 +143,25 @@ class Trace:
             _console.print(" " * 37 + f"[green]↳ {escape(reason)}[/green]")
 
     def finish(self) -> None:
-        """Print the context and what was missing."""
-        if "context" not in self._last:
+        """Print the context, what was missing, and what the run cost."""
+        if "context" not in self.state:
             return
         _console.print()
-        _console.print(Panel(escape(self._last["context"]), title="context", border_style="dim"))
-        _lost(self._last["degraded"])
-        _console.print(f"[dim]{self._total:.0f} ms in steps[/dim]")
+        _console.print(Panel(escape(self.state["context"]), title="context", border_style="dim"))
+        _lost(self.state["degraded"])
+        _console.print(f"[dim]{self._total:.0f} ms in steps{_cost(self.state)}[/dim]")
+
+
+def _cost(state: Mapping[str, Any]) -> str:
+    spent = state["diagnostics"]["ledger"]
+    if not state["calls"]:
+        return ""
+    money = "price unknown" if spent["money"] is None else f"${spent['money']:.6f}"
+    calls = f"{spent['calls']} calls of a language model"
+    if spent["from_cache"]:
+        calls += f" and {spent['from_cache']} from the cache"
+    tokens = f"{spent['input_tokens']} + {spent['output_tokens']} tokens"
+    return f"; {calls}, {tokens}, {money}"
 
 
 def check_table(rows: Sequence[tuple[str, str, str, str]]) -> None:

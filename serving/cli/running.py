@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
 
 from ...context import RetrievalContext
 from ...graph import retrieval
-from ...services import close_services
+from ...graph.steps import OpenServices
+from ...services import close_services, current_services
 from ...state import RetrievalState
 from ...stores.access import acting_as
 
@@ -53,15 +54,21 @@ async def ask_once(
 
 
 async def watch(
-    question: str, namespaces: list[str] | None, context: RetrievalContext
+    asked: Mapping[str, Any],
+    context: RetrievalContext,
+    open_services: OpenServices = current_services,
 ) -> AsyncIterator[Seen]:
     """Each step of a run, in the order in which they end."""
     updates: dict[str, RetrievalState] = {}
-    stream = retrieval.graph.astream(
-        given(question, namespaces),
-        context=context,
-        stream_mode=["updates", "values"],
-        output_keys=list(RetrievalState.__annotations__),
+    stream = (
+        retrieval.build(open_services)
+        .compile()
+        .astream(
+            dict(asked),
+            context=context,
+            stream_mode=["updates", "values"],
+            output_keys=list(RetrievalState.__annotations__),
+        )
     )
     async for mode, payload in cast("AsyncIterator[tuple[str, Any]]", stream):
         if mode == "updates":

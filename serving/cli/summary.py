@@ -21,8 +21,12 @@ def summarise(node: str, update: State, after: State) -> list[str]:
 
 
 def _admit(update: State, _: State) -> list[str]:
-    plan = update["plan"]
-    return [f"{plan['mode']}: {plan['reason']}; in {', '.join(update['request']['namespaces'])}"]
+    plan, request = update["plan"], update["request"]
+    lines = [f"{plan['mode']}: {plan['reason']}; in {', '.join(request['namespaces'])}"]
+    if request["discover"]:
+        size = len(request["question"])
+        lines.append(f"a text of {size:,} characters; BM25 looks for: {request['words'][:80]}")
+    return lines + update["traversal"]["why"]
 
 
 def _search(update: State, _: State) -> list[str]:
@@ -36,7 +40,10 @@ def _extract(update: State, _: State) -> list[str]:
     found = update["understanding"]
     names = [m["text"] for m in found["mentions"] if m["kind"] != "ngram"]
     others = len(found["mentions"]) - len(names)
-    return [f"{found['rung']}, {found['intent']}: {_listed(names)}; {others} other word groups"]
+    intent = f"{found['intent']} ({found['confidence']:.2f})"
+    lines = [f"{found['rung']}, {intent}: {_listed(names)}; {others} other word groups"]
+    where = [f"{key}: {found[key]}" for key in ("time", "place") if found[key]]
+    return lines + where + update["traversal"]["why"]
 
 
 def _link(update: State, _: State) -> list[str]:

@@ -30,6 +30,8 @@ def contexts_from(
 
     if hops is not None:
         base = [*base, f"graph_expansion_hops={hops}"]
+    # Each variant asks the same questions: what one has looked up must not speed up the next.
+    base = ["caches=false", *base]
     contexts = {BASE: context_from(base)}
     for variant in variants or []:
         name, _, settings = variant.partition("=")
