@@ -70,16 +70,23 @@ class ChunkStore(Protocol):
         self,
         ids: Sequence[int],
         *,
-        embedding: Vector,
+        embedding: Vector | None,
         question: str,
         filters: Filters,
         access: Access,
     ) -> list[ChunkScores]:
-        """Both search scores of those given chunks that pass the filters, ordered by id."""
+        """Both search scores of those given chunks that pass the filters, ordered by id.
+
+        Without an `embedding` every cosine is 0.
+        """
         ...
 
     async def fetch(self, ids: Sequence[int], *, access: Access) -> list[Passage]:
         """The readable ones among `ids`, in the order given."""
+        ...
+
+    async def of_document(self, key: str, *, access: Access) -> list[Passage]:
+        """The readable chunks of the document with that key, by namespace, then by place."""
         ...
 
     async def neighbours(self, ids: Sequence[int], *, reach: int, access: Access) -> list[Passage]:

@@ -296,6 +296,10 @@ class DocumentDraft(TypedDict):
     """Names of other documents or entities that this one links to explicitly."""
     graph: NotRequired[GivenGraph]
     """Taken instead of what Clew would find; left out: its names are looked for."""
+    pending: NotRequired[bool]
+    """Yet to be read by a language model: it is found, but `hashes` does not tell of it."""
+    instead_of: NotRequired[int]
+    """The id of the row it was made from: refused once that is replaced or deleted."""
 
 
 class WriteReport(TypedDict):

@@ -25,6 +25,7 @@ def compare_names(record: MemoryRecord, namespace: str, limit: int) -> int:
                 record.alike[entity.id][other] = nearness
                 record.alike[other][entity.id] = nearness
         record.compared[namespace] = entity.id
+    record.versions[namespace] += bool(fresh)
     return len(fresh)
 
 

@@ -66,21 +66,27 @@ class MemoryChunkStore:
         self,
         ids: Sequence[int],
         *,
-        embedding: Vector,
+        embedding: Vector | None,
         question: str,
         filters: Filters,
         access: Access,
     ) -> list[ChunkScores]:
-        """Both search scores of those given chunks that pass the filters, ordered by id."""
+        """Both search scores of those given chunks that pass the filters, ordered by id.
+
+        Without an `embedding` every cosine is 0.
+        """
         if not ids:
             return []
-        vector = question_vector(embedding, self._record.dimension)
+        dimension = self._record.dimension
+        vector = None if embedding is None else question_vector(embedding, dimension)
         words = terms(storable(question), self._record.stop_words).keys()
         condition = Condition(filters, access)
         view = self._record.view
         return [
             ChunkScores(
-                id=chunk.id, dense=cosine(vector, chunk.vector), bm25=bm25(words, chunk, view)
+                id=chunk.id,
+                dense=0.0 if vector is None else cosine(vector, chunk.vector),
+                bm25=bm25(words, chunk, view),
             )
             for chunk in view.chunks.values()
             if chunk.id in ids and condition.holds(chunk.document)
@@ -90,6 +96,15 @@ class MemoryChunkStore:
         """The readable ones among `ids`, in the order given."""
         known = self._readable(access)
         return [passage(known[id_]) for id_ in ids if id_ in known]
+
+    async def of_document(self, key: str, *, access: Access) -> list[Passage]:
+        """The readable chunks of the document with that key, by namespace, then by place."""
+        found = [
+            passage(chunk)
+            for chunk in self._readable(access).values()
+            if chunk.document.prepared.draft["key"] == storable(key)
+        ]
+        return sorted(found, key=lambda one: (one["namespace"], one["chunk_index"]))
 
     async def neighbours(self, ids: Sequence[int], *, reach: int, access: Access) -> list[Passage]:
         """Chunks at most `reach` places from a given one in its document and section, by id."""

@@ -143,6 +143,7 @@ class MemoryEntityStore:
         return [
             NamespaceStats(
                 namespace=name,
+                version=record.versions[name],
                 documents=sum(namespace == name for namespace, _ in record.documents),
                 chunks=record.view.counts[name].chunks,
                 entities=sum(namespace == name for namespace, _ in record.entities),

@@ -23,6 +23,7 @@ class Condition:
         self._from = iso_date(filters["date_from"]) if filters.get("date_from") else None
         self._to = iso_date(filters["date_to"]) if filters.get("date_to") else None
         self._metadata = filters.get("metadata") or {}
+        self._excluded = {storable(key) for key in filters.get("exclude", [])}
 
     def holds(self, document: StoredDocument) -> bool:
         """Whether the document may be read and is one of those asked for."""
@@ -30,6 +31,7 @@ class Condition:
         day = draft["date"]
         return (
             document.open_to(self._access)
+            and draft["key"] not in self._excluded
             and (not self._categories or draft["category"] in self._categories)
             and (self._from is None or (day is not None and day >= self._from))
             and (self._to is None or (day is not None and day <= self._to))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
@@ -107,6 +107,8 @@ class MemoryRecord:
         """Cosines of names that mean nearly the same, by the ids of both, from both ends."""
         self.compared: defaultdict[str, int] = defaultdict(int)
         """By namespace: the last entity that was compared with the others."""
+        self.versions: Counter[str] = Counter()
+        """By namespace: how often what a search or a walk may return has changed."""
         self._numbers = itertools.count(1)
         self._view: View | None = None
 
@@ -130,6 +132,7 @@ class MemoryRecord:
         )
         self.namespaces.setdefault(namespace, 0)
         self.documents[namespace, key] = document
+        self.versions[namespace] += 1
         for entity, draft in prepared.entities.items():
             vector = prepared.entity_vectors.get(entity)
             known = self.entities.get((namespace, entity))
@@ -157,13 +160,15 @@ class MemoryRecord:
         if not outgrown(chunks, self.namespaces.get(namespace, 0)):
             return 0
         self.namespaces[namespace] = chunks
-        return self._weigh(
+        changed = self._weigh(
             {
                 relation.id
                 for (where, *_, kind), relation in self.relations.items()
                 if where == namespace and kind == CO_OCCURS
             }
         )
+        self.versions[namespace] += bool(changed)
+        return changed
 
     def forget_view(self) -> None:
         """Have the next reader derive everything anew."""
@@ -173,6 +178,7 @@ class MemoryRecord:
         document = self.documents.pop((namespace, key), None)
         if document is None:
             return None
+        self.versions[namespace] += 1
         rest = self.documents.values()
         named = {(one.namespace, entity) for one in rest for entity in one.prepared.entities}
         for entity in document.prepared.entities:

@@ -30,8 +30,9 @@ _COMPARE: Final = """
         select id, other, cosine from near union select other, id, cosine from near
         on conflict (entity_id, other_id) do nothing
     ), passed as (
-        update namespaces set compared = greatest(compared, (select max(id) from fresh))
-         where name = %(namespace)s
+        update namespaces
+           set compared = greatest(compared, (select max(id) from fresh)), version = version + 1
+         where name = %(namespace)s and exists (select from fresh)
     )
     select count(*) as names from fresh
 """

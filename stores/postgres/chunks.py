@@ -55,7 +55,9 @@ class PostgresChunkStore:
             **access_params(access),
         }
         filtered = any(filters.values())
-        exact = await self._few(params) or (filtered and await self._few_match(params))
+        # Leaving some out leaves most in: only what must hold can make them few.
+        narrowed = any(value for name, value in filters.items() if name != "exclude")
+        exact = await self._few(params) or (narrowed and await self._few_match(params))
         by_index = queries.search_vector(limit, filtered=filtered)
         query = queries.SEARCH_VECTOR_EXACT if exact else by_index
         return cast("list[Hit]", await self._database.fetch(query, params))
@@ -86,19 +88,22 @@ class PostgresChunkStore:
         self,
         ids: Sequence[int],
         *,
-        embedding: Vector,
+        embedding: Vector | None,
         question: str,
         filters: Filters,
         access: Access,
     ) -> list[ChunkScores]:
-        """Both search scores of those given chunks that pass the filters, ordered by id."""
+        """Both search scores of those given chunks that pass the filters, ordered by id.
+
+        Without an `embedding` every cosine is 0.
+        """
         if not ids:
             return []
         rows = await self._database.fetch(
             queries.SCORE_CHUNKS,
             {
                 "ids": numbers(ids),
-                "embedding": halfvec(embedding),
+                "embedding": None if embedding is None else halfvec(embedding),
                 "question": storable(question),
                 **filter_params(filters),
                 **access_params(access),
@@ -112,6 +117,13 @@ class PostgresChunkStore:
             return []
         rows = await self._database.fetch(
             queries.FETCH_PASSAGES, {"ids": numbers(ids), **access_params(access)}
+        )
+        return cast("list[Passage]", rows)
+
+    async def of_document(self, key: str, *, access: Access) -> list[Passage]:
+        """The readable chunks of the document with that key, by namespace, then by place."""
+        rows = await self._database.fetch(
+            queries.DOCUMENT_PASSAGES, {"key": key, **access_params(access)}
         )
         return cast("list[Passage]", rows)
 

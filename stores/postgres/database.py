@@ -69,6 +69,9 @@ class Database:
             min_size=1,
             max_size=pool_size,
             timeout=pool_timeout,
+            # Whoever asks next tries again at once. Left to itself the pool would wait twice as
+            # long after each failure, and still for minutes when the database is back.
+            reconnect_timeout=0.0,
             open=False,
             configure=self._configure,
             name="clew",
@@ -194,7 +197,9 @@ def translated() -> Iterator[None]:
         raise InvalidInput(f"The database cannot store this text: {_first_line(error)}.") from error
     except (psycopg.DataError, psycopg.IntegrityError, errors.ProgramLimitExceeded) as error:
         raise InvalidInput(f"The database refused a value: {_first_line(error)}.") from error
-    except (psycopg.OperationalError, psycopg.InterfaceError, OSError) as error:
+    except (psycopg.Error, OSError) as error:
+        if not _out_there(error):
+            raise
         if _login_refused(error):
             raise StoreMisconfigured(
                 f"The database refused the login ({_first_line(error)}); check CLEW_DATABASE_URL."
@@ -203,6 +208,14 @@ def translated() -> Iterator[None]:
             f"The database does not answer ({_first_line(error)}); check that it runs and that "
             "CLEW_DATABASE_URL names it."
         ) from error
+
+
+def _out_there(error: BaseException) -> bool:
+    """Whether it came of the server or the way to it. What the server sends when something garbles
+    it is no more than a `DatabaseError`; a bug in our SQL is one of a kind.
+    """
+    passing = (psycopg.OperationalError, psycopg.InterfaceError, OSError)
+    return isinstance(error, passing) or type(error) is psycopg.DatabaseError
 
 
 def _login_refused(error: BaseException) -> bool:

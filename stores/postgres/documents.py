@@ -12,12 +12,14 @@ from ..access import Access
 from ..errors import InvalidInput
 from ..prepared import Prepared, Preparer
 from ..records import CO_OCCURS, DocumentDraft, WriteReport
+from ..unfinished import CHANGED
 from ..weights import outgrown
 from . import weight_queries, writes
 from .alike import compare_names
 from .database import Connection, Database
 from .entities import LONGEST_TYPO, deletes
 from .queries import halfvec
+from .stored import drafts, unfinished
 
 __all__ = ["PostgresDocumentStore"]
 
@@ -75,6 +77,19 @@ class PostgresDocumentStore:
                 report["replaced" if replaced else "written"].append(document["key"])
         return report
 
+    async def unfinished(self, *, settled: Sequence[str] | None, access: Access) -> list[str]:
+        """Keys of documents that wait for a language model, ascending."""
+        return await unfinished(self._database, settled, access.only_namespace())
+
+    async def drafts(self, keys: Sequence[str], *, access: Access) -> list[DocumentDraft]:
+        """The documents as they were written, in the order of `keys`."""
+        return await drafts(self._database, keys, access.only_namespace())
+
+    async def forget_weights(self, *, access: Access) -> None:
+        """Have the next weighing weigh all co-occurrences, however little the namespace grew."""
+        never = {"namespace": access.only_namespace(), "chunks": 0}
+        await self._database.transact(lambda c: c.execute(weight_queries.WEIGHED, never))
+
     async def delete(self, keys: Sequence[str], *, access: Access) -> int:
         """Delete documents and what only they bore out; returns how many there were."""
         namespace = access.only_namespace()
@@ -122,7 +137,7 @@ class PostgresDocumentStore:
             await connection.execute(writes.LOCK, {"namespace": namespace})
             lock, weigh = weight_queries.WEIGH
             await connection.execute(lock)
-            cursor = await connection.execute(weigh, {"ids": ids})
+            cursor = await connection.execute(weigh, {"ids": ids, "namespace": namespace})
             row = await cursor.fetchone()
             assert row is not None
             return int(row["changed"])
@@ -134,11 +149,11 @@ class PostgresDocumentStore:
 
         async def take_out(connection: Connection) -> bool:
             await connection.execute(writes.LOCK, params)
-            stored = await _exists(connection, params)
-            if stored:
-                before = await _remove(connection, params)
-                await _run(connection, weight_queries.SETTLE, {**params, "before": before})
-            return stored
+            if await _stored(connection, params) is None:
+                return False
+            before = await _remove(connection, params)
+            await _run(connection, weight_queries.SETTLE, {**params, "before": before})
+            return True
 
         return await self._database.transact(take_out)
 
@@ -149,7 +164,10 @@ class PostgresDocumentStore:
         async def put(connection: Connection) -> bool:
             await connection.execute(writes.ENSURE_NAMESPACE, params)
             await connection.execute(writes.LOCK, params)
-            replaced = await _exists(connection, params)
+            stored = await _stored(connection, params)
+            if document.get("instead_of", stored) != stored:
+                raise InvalidInput(CHANGED)
+            replaced = stored is not None
             before = await _remove(connection, params) if replaced else []
             async with connection.pipeline():
                 await _run(connection, writes.WRITE, params)
@@ -183,6 +201,7 @@ def _params(document: Prepared, namespace: str, language: str) -> dict[str, Any]
         "content_hash": draft["content_hash"],
         "total_chunks": len(draft["chunks"]),
         "total_sections": len(document.sections),
+        "enrichment": "pending" if draft.get("pending") else "complete",
         "chunks": Jsonb(
             [
                 {
@@ -255,11 +274,13 @@ def _params(document: Prepared, namespace: str, language: str) -> dict[str, Any]
     }
 
 
-async def _exists(connection: Connection, params: dict[str, Any]) -> bool:
+async def _stored(connection: Connection, params: dict[str, Any]) -> int | None:
+    """The id of the document, if there is one."""
     cursor = await connection.execute(
-        "select 1 from documents where namespace = %(namespace)s and key = %(key)s", params
+        "select id from documents where namespace = %(namespace)s and key = %(key)s", params
     )
-    return await cursor.fetchone() is not None
+    row = await cursor.fetchone()
+    return None if row is None else int(row["id"])
 
 
 async def _remove(connection: Connection, params: dict[str, Any]) -> list[int]:

@@ -173,6 +173,6 @@ NEAR_CHUNKS_EXACT: Final = f"""
 """
 
 STATS: Final = """
-    select n.name as namespace, n.documents, n.chunks, n.entities, n.relationships
+    select n.name as namespace, n.version, n.documents, n.chunks, n.entities, n.relationships
       from namespaces n where n.name = any(%(namespaces)s) order by n.name
 """

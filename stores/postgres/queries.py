@@ -52,8 +52,11 @@ FILTER: Final = """
     and (%(date_to)s::date is null or c.document_date <= %(date_to)s)
     and (%(metadata)s::jsonb is null or exists (
         select from documents d where d.id = c.document_id and d.metadata @> %(metadata)s))
+    and c.document_id <> all(array(
+        select d.id from documents d
+         where d.namespace = any(%(namespaces)s) and d.key = any(%(exclude)s::text[])))
 """
-"""Chunks `c` of the documents meant."""
+"""Chunks `c` of the documents meant. What is excluded is looked up once a statement."""
 
 
 def access_params(access: Access) -> dict[str, Any]:
@@ -69,6 +72,7 @@ def filter_params(filters: Filters) -> dict[str, Any]:
         "date_from": filters.get("date_from"),
         "date_to": filters.get("date_to"),
         "metadata": Jsonb(metadata) if metadata else None,
+        "exclude": filters.get("exclude") or None,
     }
 
 

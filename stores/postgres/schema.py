@@ -108,7 +108,7 @@ async def namespaces(dsn: str) -> list[NamespaceStats]:
     with translated():
         async with await AsyncConnection.connect(dsn, row_factory=dict_row) as connection:
             cursor = await connection.execute(
-                "select name as namespace, documents, chunks, entities, relationships"
+                "select name as namespace, version, documents, chunks, entities, relationships"
                 " from clew.namespaces order by name"
             )
             return cast("list[NamespaceStats]", await cursor.fetchall())

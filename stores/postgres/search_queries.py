@@ -110,7 +110,7 @@ SEARCH_TEXT_FILTERED: Final = _SEARCH_TEXT.format(
 SCORE_CHUNKS: Final = f"""
     with q as materialized ({_QUESTION_TERMS})
     select c.id,
-           (1 - (c.embedding <=> %(embedding)s::halfvec))::float8 as dense,
+           coalesce(1 - (c.embedding <=> %(embedding)s::halfvec), 0)::float8 as dense,
            coalesce({_BM25}, 0)::float8 as bm25
       from chunks c
      where c.id = any(%(ids)s) and {_READABLE_CHUNK} and {FILTER}
@@ -131,6 +131,15 @@ FETCH_PASSAGES: Final = f"""
       join documents d on d.id = c.document_id
      where {_READABLE_CHUNK} and d.acl && %(principals)s
      order by asked.place
+"""
+
+DOCUMENT_PASSAGES: Final = f"""
+    select {_PASSAGE}
+      from documents d
+      join chunks c on c.document_id = d.id
+     where d.namespace = any(%(namespaces)s) and d.key = %(key)s
+       and {_READABLE_CHUNK} and d.acl && %(principals)s
+     order by d.namespace, c.chunk_index
 """
 
 NEIGHBOURS: Final = f"""

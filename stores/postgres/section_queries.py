@@ -11,7 +11,7 @@ __all__: list[str] = []
 # A section is meant when its document is; the document stands in for the chunk `c` of the filter.
 _SECTION_MEANT: Final = f"""
     (%(category)s::text[] is null and %(date_from)s::date is null and %(date_to)s::date is null
-     and %(metadata)s::jsonb is null
+     and %(metadata)s::jsonb is null and %(exclude)s::text[] is null
      or exists (
         select from (select id as document_id, category, document_date
                        from documents where id = s.document_id) c

@@ -68,6 +68,9 @@ WEIGH: Final = (
     ), noted as (
         insert into outbox (kind, ref)
         select 'relationship', id from changed where exists (select from projections)
+    ), risen as (
+        update namespaces set version = version + 1
+         where name = %(namespace)s and exists (select from changed)
     )
     select count(*) as changed from changed
     """,

@@ -52,7 +52,7 @@ REMOVE: Final = (
     )
     update namespaces n
        set documents = n.documents - 1, chunks = n.chunks - gone.chunks,
-           terms = n.terms - gone.terms
+           terms = n.terms - gone.terms, version = n.version + 1
       from gone where n.name = %(namespace)s
     """,
     "delete from documents where namespace = %(namespace)s and key = %(key)s",
@@ -144,7 +144,7 @@ WRITE: Final = (
                            audience, content_hash, total_chunks, sections, enrichment)
     values (%(namespace)s, %(key)s, %(title)s, %(source)s, %(category)s, %(date)s::date,
             %(metadata)s, %(acl)s, {_AUDIENCE}, %(content_hash)s, %(total_chunks)s,
-            %(total_sections)s, 'complete')
+            %(total_sections)s, %(enrichment)s)
     """,
     f"""
     insert into chunks (document_id, namespace, audience, category, document_date, chunk_index,
@@ -189,7 +189,7 @@ WRITE: Final = (
     )
     update namespaces
        set documents = documents + 1, chunks = chunks + %(total_chunks)s,
-           terms = terms + coalesce((select sum(tf) from found), 0)
+           terms = terms + coalesce((select sum(tf) from found), 0), version = version + 1
      where name = %(namespace)s
     """,
     """

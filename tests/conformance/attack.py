@@ -28,6 +28,7 @@ FILTERS: list[Filters] = [
     {"category": ["vexcat", "open"]},
     {"metadata": {"vexkey": "vexvalue"}},
     {"date_from": "1800-01-01", "date_to": "2100-01-01"},
+    {"exclude": ["open"]},
 ]
 VECTORS = [unit(text) for text in TEXTS] + [unit("Vexa"), unit("Common")]
 MEANT = {"Common": leaning(64), "Vexa": leaning(60, 1), "Vex Corp": leaning(56, 2)}
@@ -149,6 +150,11 @@ async def walked(s: Backend, a: Access) -> object:
     ] + [await s.graph.expand({id_: 0.5}, walk=weighted, access=a) for id_ in IDS[:12]]
 
 
+async def whole(s: Backend, a: Access) -> object:
+    keys = ("vex/private", "vex/whole", "vex/tenant", "open")
+    return [await s.chunks.of_document(key, access=a) for key in keys]
+
+
 async def linked(s: Backend, a: Access) -> object:
     return [await s.chunks.links(IDS, max_df=99, fanout=n, access=a) for n in (1, 99)]
 
@@ -183,6 +189,7 @@ CALLS: dict[str, Call] = {
         IDS, embedding=VECTORS[0], question=TEXTS[0], filters={}, access=a
     ),
     "ChunkStore.fetch": lambda s, a: s.chunks.fetch(IDS, access=a),
+    "ChunkStore.of_document": whole,
     "ChunkStore.neighbours": lambda s, a: s.chunks.neighbours(IDS, reach=9, access=a),
     "ChunkStore.links": linked,
     "SectionStore.search_sections": in_sections,

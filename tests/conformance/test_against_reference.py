@@ -27,6 +27,8 @@ FILTERS: list[Filters] = [
     {"category": ["tale", "law"]},
     {"metadata": {"tags": ["old"]}, "date_to": "1899-12-31"},
     {"date_from": "1843-01-01", "category": ["tale"]},
+    {"exclude": ["a", "d", "none"]},
+    {"exclude": ["b"], "category": ["tale", "law"]},
 ]
 NAMES = [
     *("ada", "ada lovelace", "adda lovelace", "ada lovelacee", "lovelace ada", "lovelace"),
@@ -167,16 +169,17 @@ async def same_searches(
             best = await mine.search_vector(vector, limit=ALL, filters=filters, access=access)
             hits = await theirs.search_vector(vector, limit=limit, filters=filters, access=access)
             same(hits, scores(best), limit, 1e-5)
-        given = {"embedding": vector, "question": question, "filters": filters, "access": access}
-        expected = await mine.score(ids, **given)  # type: ignore[arg-type]
-        found = await theirs.score(ids, **given)  # type: ignore[arg-type]
-        assert [one["id"] for one in found] == [one["id"] for one in expected]
-        assert [one["dense"] for one in found] == pytest.approx(
-            [one["dense"] for one in expected], abs=1e-5
-        )
-        assert [one["bm25"] for one in found] == pytest.approx(
-            [one["bm25"] for one in expected], abs=1e-6
-        )
+        for asked in (vector, None):
+            given = {"embedding": asked, "question": question, "filters": filters, "access": access}
+            expected = await mine.score(ids, **given)  # type: ignore[arg-type]
+            found = await theirs.score(ids, **given)  # type: ignore[arg-type]
+            assert [one["id"] for one in found] == [one["id"] for one in expected]
+            assert [one["dense"] for one in found] == pytest.approx(
+                [one["dense"] for one in expected], abs=1e-5
+            )
+            assert [one["bm25"] for one in found] == pytest.approx(
+                [one["bm25"] for one in expected], abs=1e-6
+            )
         assert await theirs.fetch(ids, access=access) == await mine.fetch(ids, access=access)
         some = ids[::3]
         assert await theirs.neighbours(some, reach=1, access=access) == await mine.neighbours(

@@ -229,6 +229,8 @@ async def test_a_question_that_cannot_be_asked_is_the_callers_mistake(backend: B
         {"date_to": "1900-02-30"},
         {"category": ["\0"]},
         {"category": ["a\ud800"]},
+        {"exclude": ["\0"]},
+        {"exclude": ["a\ud800"]},
     ],
 )
 async def test_a_filter_that_nothing_can_pass_is_the_callers_mistake(

@@ -11,7 +11,7 @@ import pytest
 
 from clew.stores.access import Access
 from clew.stores.protocols import Vector
-from clew.stores.records import DocumentDraft, Filters, Hit
+from clew.stores.records import ChunkScores, DocumentDraft, Filters, Hit
 from clew.tests.stores.postgres import drafts
 from clew.tests.stores.postgres.drafts import (
     EVERYTHING,
@@ -34,6 +34,8 @@ FILTERS: list[Filters] = [
     {"metadata": {"tags": ["old"]}},
     {"metadata": {"page": 2}, "category": ["law"]},
     {"category": ["none"]},
+    {"exclude": ["one 3", "two 0", "none"]},
+    {"exclude": ["one 0", "one 1"], "category": ["tale"]},
 ]
 ACCESSES = [
     reader(namespace="one"),
@@ -80,6 +82,7 @@ def matches(row: Row, filters: Filters, access: Access) -> bool:
     return (
         row.namespace in access.namespaces
         and bool({*book["acl"]} & {*access.principals})
+        and book["key"] not in filters.get("exclude", [])
         and book["category"] in filters.get("category", [book["category"]])
         and ("date_from" not in filters or day >= filters["date_from"])
         and ("date_to" not in filters or "" < day <= filters["date_to"])
@@ -165,6 +168,22 @@ async def test_score_says_of_given_chunks_what_both_searches_say(backend: Backen
         assert {one["id"]: one["bm25"] for one in scores} == pytest.approx(
             {one["id"]: words.get(one["id"], 0.0) for one in scores}, abs=1e-9
         )
+
+
+async def test_without_a_vector_every_cosine_is_zero_and_bm25_is_the_same(
+    backend: Backend,
+) -> None:
+    rows = await rows_of(backend)
+    ids, access = [row.id for row in rows], Access(("one", "two"), ("ada",))
+
+    async def scores(embedding: Vector | None) -> list[ChunkScores]:
+        return await backend.chunks.score(
+            ids, embedding=embedding, question="gold wolf", filters=EVERYTHING, access=access
+        )
+
+    without, known = await scores(None), await scores(unit(3))
+    assert without
+    assert without == [{**one, "dense": 0.0} for one in known]
 
 
 async def test_one_namespace_does_not_change_the_scores_of_another(backend: Backend) -> None:

@@ -240,10 +240,31 @@ async def test_the_size_of_a_namespace_does_not_depend_on_who_asks(backend: Back
         document("one", chunk("x", ["Ada", "Bob"]), "y", relations=both), namespace="a"
     )
     assert await backend.entities.stats(access=Access(("b", "none", "a"))) == [
-        {"namespace": "a", "documents": 1, "chunks": 2, "entities": 2, "relationships": 2},
-        {"namespace": "b", "documents": 1, "chunks": 1, "entities": 1, "relationships": 0},
+        {
+            "namespace": "a",
+            "version": 1,
+            "documents": 1,
+            "chunks": 2,
+            "entities": 2,
+            "relationships": 2,
+        },
+        {
+            "namespace": "b",
+            "version": 1,
+            "documents": 1,
+            "chunks": 1,
+            "entities": 1,
+            "relationships": 0,
+        },
     ]
     await backend.delete("one", namespace="b")
     assert await backend.entities.stats(access=Access(("b",))) == [
-        {"namespace": "b", "documents": 0, "chunks": 0, "entities": 0, "relationships": 0}
+        {
+            "namespace": "b",
+            "version": 2,
+            "documents": 0,
+            "chunks": 0,
+            "entities": 0,
+            "relationships": 0,
+        }
     ]

@@ -48,6 +48,24 @@ async def test_a_passage_carries_what_is_needed_to_cite_it(backend: Backend) -> 
     ]
 
 
+async def test_a_documents_passages_come_by_namespace_and_place(backend: Backend) -> None:
+    texts = ["third", "first", "second"]
+    for namespace in ("two", "one"):
+        await backend.write(document("same", *texts, acl=[namespace]), namespace=namespace)
+    await backend.write(document("other", "elsewhere"), namespace="one")
+
+    async def told(key: str, access: Access) -> list[tuple[str, str]]:
+        passages = await backend.chunks.of_document(key, access=access)
+        return [(one["namespace"], one["text"]) for one in passages]
+
+    ones = [("one", text) for text in texts]
+    both = Access(("two", "one"), ("one", "two"))
+    assert await told("same", both) == [*ones, *(("two", text) for text in texts)]
+    assert await told("same", Access(("two", "one"), ("one",))) == ones
+    assert await told("same", Access(("two",), ("one",))) == []
+    assert await told("none", both) == []
+
+
 async def test_passages_come_in_the_order_asked_without_what_may_not_be_read(
     backend: Backend,
 ) -> None:

@@ -86,6 +86,7 @@ async def test_sections_are_found_by_cosine_where_they_may_be_read(backend: Back
         ({"metadata": {"page": 1}}, {"b 0-0", "b 1-3"}),
         ({"date_to": "1900-01-01"}, {"a 0-2", "a 3-5"}),
         ({"date_from": "1900-01-02"}, set[str]()),
+        ({"exclude": ["a", "none"]}, {"b 0-0", "b 1-3"}),
     ],
 )
 async def test_a_section_is_filtered_as_its_document_is(
@@ -131,6 +132,8 @@ async def test_spans_hold_their_chunks_and_documents_without_sections_all_of_the
     assert await inside("b 1-3", access=reader("ada")) == ["b1", "b2", "b3", "whole0", "whole1"]
     assert await inside("d 0-1", access=reader(namespace="other")) == ["d0", "d1", "far0"]
     assert await inside("a 3-5", filters={"date_from": "1900-01-01"}) == ["a3", "a4", "a5"]
+    assert await inside("a 3-5", filters={"exclude": ["a"]}) == whole
+    assert await inside("a 3-5", filters={"exclude": ["whole"]}) == ["a3", "a4", "a5"]
     ordered = sorted(
         ["a0", "a1", "a2", "whole0", "whole1"],
         key=lambda text: -cosine(stored(ASKED), stored(unit(text))),

@@ -15,8 +15,7 @@ from clew.stores.neo4j.connection import ATTEMPTS, Neo4jConnection, Neo4jTransac
 from clew.stores.neo4j.dialect import Neo4j5
 from clew.stores.neo4j.graph import Neo4jGraphStore
 from clew.tests.bolt_server import Target
-
-from .proxy import within
+from clew.tests.wires import within
 
 
 async def _skip_without_auth(connection: Neo4jConnection) -> None:

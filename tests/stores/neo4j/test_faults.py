@@ -18,9 +18,9 @@ from clew.stores.neo4j.graph import Neo4jGraphStore
 from clew.stores.neo4j.projection import Neo4jProjection
 from clew.stores.walk import Walk
 from clew.tests.bolt_server import Target
+from clew.tests.wires import Proxy, proxied, within
 
 from .conftest import Graph
-from .proxy import Proxy, proxied, within
 from .scene import Scene, random_scene
 
 SECONDS = 2.0
@@ -59,7 +59,7 @@ async def line(target: Target, open_graph: OpenGraph) -> AsyncIterator[Line]:
     scene = random_scene(0)
     await scene.put(graph.projection)
     address = urlsplit(target.uri)
-    async with proxied(address.hostname or "", address.port or 7687) as proxy:
+    async with proxied((address.hostname or "", address.port or 7687)) as proxy:
         connection = target.connection(
             graph.connection.dialect, uri=f"bolt://127.0.0.1:{proxy.port}", seconds=SECONDS
         )
@@ -80,7 +80,7 @@ async def test_a_refused_connection_is_a_store_that_is_not_available(line: Line)
 
 
 async def test_a_connection_cut_in_an_answer_is_tried_again(line: Line) -> None:
-    line.proxy.cuts, line.proxy.fault = ATTEMPTS - 1, "reset"
+    line.proxy.cuts, line.proxy.fault = ATTEMPTS - 1, "cut"
     assert await line.walk()
     assert line.proxy.cuts == 0
 
@@ -89,7 +89,7 @@ async def test_a_connection_that_is_always_cut_is_given_up_after_three_attempts(
     line: Line,
 ) -> None:
     before = line.proxy.opened
-    line.proxy.fault = "reset"
+    line.proxy.fault = "cut"
     with within(SECONDS + GRACE), pytest.raises(StoreUnavailable) as told:
         await line.walk()
     assert not isinstance(told.value, StoreTimeout)
@@ -135,10 +135,10 @@ async def test_a_frozen_server_is_a_timeout_and_used_again_when_it_thaws(
 
 async def test_a_write_that_is_cut_lands_whole_or_not_at_all(line: Line) -> None:
     projection = Neo4jProjection(line.connection)
-    line.proxy.cuts, line.proxy.fault = 1, "reset"
+    line.proxy.cuts, line.proxy.fault = 1, "cut"
     await projection.put_documents(line.scene.documents)
     assert await projection.read("document", after=0, limit=100) == line.scene.documents
-    line.proxy.cuts, line.proxy.fault = None, "reset"
+    line.proxy.cuts, line.proxy.fault = None, "cut"
     with pytest.raises(StoreUnavailable):
         await projection.put_documents(line.scene.documents[:1])
     line.proxy.fault = "none"

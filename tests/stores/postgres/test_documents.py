@@ -66,7 +66,14 @@ async def test_a_written_document_can_be_read_back_whole(stores: Stores) -> None
         "story": draft["content_hash"]
     }
     assert await stores.entities.stats(access=ACCESS) == [
-        {"namespace": "main", "documents": 1, "chunks": 2, "entities": 3, "relationships": 2}
+        {
+            "namespace": "main",
+            "version": 1,
+            "documents": 1,
+            "chunks": 2,
+            "entities": 3,
+            "relationships": 2,
+        }
     ]
 
 
