@@ -1,108 +1,211 @@
-"""Questions to a language model that answer in a given shape, through LangChain."""
+"""Questions to a language model that answer in a given shape, through LangChain.
+
+Providers stand in a row. A question takes a slot, and then the providers whose circuit is not open
+are asked one after the other, within one deadline, until one answers.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
-from ..stores.breaker import Breaker
+from ..prompts.template import Prompt
+from ..stores.breaker import Breaker, CircuitOpen
+from ..stores.cache import Cache, Scope
 from .embeddings import ModelUnavailable
+from .ledger import ModelCall
+from .provider import NoAnswer, Provider, Spent, load
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
+    from ..settings import Price
 
-__all__ = ["ChatModel"]
+__all__ = ["Answered", "Chat", "ChatModel"]
 
-Answer = TypeVar("Answer", bound=BaseModel)
+T = TypeVar("T", bound=BaseModel)
 
-ATTEMPTS = 2
-TRANSIENT_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+SHARE = 0.6
+"""Of the time left, what a provider may use while another one could still be asked."""
+
+
+class Answered(NamedTuple, Generic[T]):
+    """What came of a question: no value exactly when the call has an error, for people to read."""
+
+    value: T | None
+    call: ModelCall
+
+
+class Chat(Protocol):
+    """A language model, or the record of one."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether asking may bring an answer; false while every circuit is open."""
+        ...
+
+    @property
+    def breakers(self) -> tuple[Breaker, ...]:
+        """Of whoever is asked, in their order."""
+        ...
+
+    async def ask(
+        self, prompt: Prompt[T], values: Mapping[str, str], *, seconds: float, scope: Scope | None
+    ) -> Answered[T]:
+        """Ask once, for `seconds` at most. Without a scope nothing kept is used, and nothing kept.
+
+        Raises only what is a bug; whatever fails out there becomes the call's error.
+        """
+        ...
 
 
 class ChatModel:
-    """A chat model behind a concurrency limit; answers are Pydantic models or errors."""
+    """Providers behind a limit of questions at once; answers are kept for equal questions."""
 
     def __init__(
-        self, model: BaseChatModel, name: str, *, concurrency: int, breaker: Breaker
+        self, providers: Sequence[Provider], *, concurrency: int, answers: Cache[ModelCall]
     ) -> None:
-        self.name = name
-        self.breaker = breaker
-        self._model = model
+        self.providers = tuple(providers)
         self._slots = asyncio.Semaphore(concurrency)
+        self._answers = answers
 
     @classmethod
-    async def open(cls, name: str, *, concurrency: int, breaker: Breaker) -> ChatModel:
-        """`name` is `provider:model`. Raises `ModelUnavailable` when the provider is not usable."""
-        model = await asyncio.to_thread(cls._load, name)
-        return cls(model, name, concurrency=concurrency, breaker=breaker)
+    async def open(
+        cls,
+        names: Sequence[str],
+        *,
+        concurrency: int,
+        prices: Mapping[str, Price],
+        breaker: Callable[[str], Breaker],
+        answers: Cache[ModelCall],
+    ) -> ChatModel:
+        """Each name is `provider:model`; they are asked in their order.
+
+        Raises `ModelUnavailable` when one of them is not usable.
+        """
+        providers = [
+            Provider(
+                await asyncio.to_thread(load, name),
+                name,
+                breaker=breaker(f"chat model {name}"),
+                price=prices.get(name),
+            )
+            for name in names
+        ]
+        return cls(providers, concurrency=concurrency, answers=answers)
 
     @classmethod
     async def check(cls, name: str) -> None:
         """Make sure the provider's package and key are there. Raises `ModelUnavailable`."""
-        await asyncio.to_thread(cls._load, name)
+        await asyncio.to_thread(load, name)
 
-    @staticmethod
-    def _load(name: str) -> BaseChatModel:
-        from langchain.chat_models import init_chat_model
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the providers, in the order in which they are asked."""
+        return tuple(provider.name for provider in self.providers)
 
-        try:
-            # Retries are ours, so that the deadline and the breaker see one call.
-            return init_chat_model(name, temperature=0, max_retries=0)
-        except Exception as error:  # each provider's client refuses in its own way
-            raise ModelUnavailable(
-                f"The chat model {name!r} cannot be used ({error}); set CLEW_CHAT_MODEL to "
-                "provider:model, install the provider's LangChain package and set its key."
-            ) from error
+    @property
+    def name(self) -> str:
+        """Of the first provider."""
+        return self.providers[0].name
 
-    async def ask(self, prompt: str, shape: type[Answer], *, seconds: float) -> Answer:
-        """The model's answer in the given shape, within `seconds`, waiting for a slot included.
+    @property
+    def breakers(self) -> tuple[Breaker, ...]:
+        """Of the providers, in their order."""
+        return tuple(provider.breaker for provider in self.providers)
 
-        Transient failures are tried once more. Raises `ModelUnavailable`, and `CircuitOpen` without
-        asking; for the breaker the call counts once, however often it was tried.
+    @property
+    def ready(self) -> bool:
+        """Whether any circuit is not open."""
+        return any(breaker.state != "open" for breaker in self.breakers)
+
+    async def ask(
+        self, prompt: Prompt[T], values: Mapping[str, str], *, seconds: float, scope: Scope | None
+    ) -> Answered[T]:
+        """As of `Chat`. The call names the provider that answered, or the first when none did.
+
+        Waiting for a slot takes from `seconds`, and is no provider's failure.
         """
-        if seconds <= 0:
-            raise ModelUnavailable(f"There was no time left to ask the chat model {self.name}.")
-        async with self.breaker.call():
-            try:
-                async with asyncio.timeout(seconds), self._slots:
-                    answer = await self._attempt(prompt, shape)
-            except TimeoutError as error:
-                raise ModelUnavailable(
-                    f"The chat model {self.name} did not answer within {seconds:.1f} s."
-                ) from error
-        return answer
-
-    async def _attempt(self, prompt: str, shape: type[Answer]) -> Answer:
-        structured = self._model.with_structured_output(shape)
-        retrying = AsyncRetrying(
-            stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential_jitter(multiplier=0.05, jitter=0.05, max=0.5),
-            retry=retry_if_exception(_transient),
-            reraise=True,
-        )
+        begun = time.perf_counter()
+        key = prompt.key(values)
+        place = (key, self.names, scope)
+        kept = self._answers.get(place) if scope is not None else None
+        if kept is not None:
+            return _again(prompt, kept, begun)
+        spent = Spent()
+        value, model, error = None, self.name, None
         try:
-            answer: object = await retrying(structured.ainvoke, prompt)
-        except Exception as error:
-            # Providers share no base class, and their clients meet an odd body with a TypeError:
-            # whatever comes out of them is no answer, and never ends a retrieval.
-            raise self._no_answer(type(error).__name__) from error
-        if not isinstance(answer, shape):
-            raise self._no_answer(f"not a {shape.__name__}")
-        return answer
+            value, model = await self._first(prompt.fill(values), prompt.answer, seconds, spent)
+        except ModelUnavailable as failure:
+            error = str(failure)
+        call = ModelCall(
+            prompt=prompt.name,
+            version=prompt.version,
+            key=key,
+            model=model,
+            cached=False,
+            ms=_ms(begun),
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            money=spent.money,
+            answer=value.model_dump(mode="json") if value is not None else None,
+            error=error,
+        )
+        if value is not None and scope is not None:
+            self._answers.put(place, call)
+        return Answered(value, call)
 
-    def _no_answer(self, why: str) -> ModelUnavailable:
-        return ModelUnavailable(f"The chat model {self.name} gave no usable answer ({why}).")
+    async def _first(
+        self, text: str, shape: type[T], seconds: float, spent: Spent
+    ) -> tuple[T, str]:
+        """The first answer, and whose it is. Raises `ModelUnavailable` with all that went wrong."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        said = []
+        # With every circuit open nobody is asked, so there is no slot to wait for.
+        async with self._slot(deadline, seconds) if self.ready else nullcontext():
+            for place, provider in enumerate(self.providers):
+                left = deadline - asyncio.get_running_loop().time()
+                others = any(b.state != "open" for b in self.breakers[place + 1 :])
+                share = left * SHARE if others else left
+                try:
+                    answer = await provider.ask(text, shape, seconds=share, spent=spent)
+                except (ModelUnavailable, NoAnswer, CircuitOpen) as error:
+                    said.append(str(error))
+                else:
+                    return answer, provider.name
+        raise ModelUnavailable(" ".join(said))
+
+    @asynccontextmanager
+    async def _slot(self, deadline: float, seconds: float) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            raise ModelUnavailable(
+                f"The chat model {self.name} was busy for {seconds:.1f} s; raise "
+                "CLEW_CHAT_CONCURRENCY if it can take more."
+            ) from error
+        try:
+            yield
+        finally:
+            self._slots.release()
 
 
-def _transient(error: BaseException) -> bool:
-    """A status that passes, or a connection that failed below the client's own error."""
-    status = getattr(error, "status_code", None)
-    if status:
-        return status in TRANSIENT_STATUS
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, OSError):
-        cause = cause.__cause__ or cause.__context__
-    return cause is not None
+def _again(prompt: Prompt[T], kept: ModelCall, begun: float) -> Answered[T]:
+    """An answer that was given before, and costs nothing now."""
+    call: ModelCall = {
+        **kept,
+        "cached": True,
+        "ms": _ms(begun),
+        "input_tokens": 0,
+        "output_tokens": 0,
+        "money": 0.0,
+    }
+    return Answered(prompt.answer.model_validate(kept["answer"]), call)
+
+
+def _ms(begun: float) -> float:
+    return round((time.perf_counter() - begun) * 1000, 2)

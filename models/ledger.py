@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from typing_extensions import TypedDict
 
-__all__ = ["ModelCall"]
+__all__ = ["ModelCall", "total_money"]
 
 
 class ModelCall(TypedDict):
@@ -27,3 +28,9 @@ class ModelCall(TypedDict):
     money: float | None
     answer: dict[str, Any] | None
     error: str | None
+
+
+def total_money(amounts: Sequence[float | None]) -> float | None:
+    """The sum in US dollars; none as soon as one price is not known."""
+    known = [amount for amount in amounts if amount is not None]
+    return round(sum(known), 6) if len(known) == len(amounts) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from .template import Prompt
+from .template import Prompt, Words
 
 __all__ = ["PROMPT", "EntitySynonyms", "SynonymAnswer"]
 
@@ -12,8 +12,8 @@ __all__ = ["PROMPT", "EntitySynonyms", "SynonymAnswer"]
 class EntitySynonyms(BaseModel):
     """Other names of one entity."""
 
-    entity: str = Field(description="The name as it was given.")
-    synonyms: list[str] = Field(max_length=10, description="Other names for the same thing.")
+    entity: Words = Field(description="The name as it was given.")
+    synonyms: list[Words] = Field(max_length=10, description="Other names for the same thing.")
 
 
 class SynonymAnswer(BaseModel):
@@ -25,7 +25,9 @@ class SynonymAnswer(BaseModel):
 PROMPT = Prompt(
     name="synonyms",
     version=1,
-    places=frozenset({"names", "count", "question"}),
+    answer=SynonymAnswer,
+    data=frozenset({"names", "question"}),
+    plain=frozenset({"count"}),
     text="""\
 For each name in the first block give up to {count} other names under which the same thing is
 written about: spellings, abbreviations, translations, near synonyms. Not broader topics, not

@@ -7,55 +7,67 @@ import json
 from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
-from ...models.chat import ChatModel
+from ...models.chat import Chat
 from ...models.embeddings import Embedder, ModelUnavailable
 from ...models.names import normalise
 from ...prompts.synonyms import PROMPT, SynonymAnswer
-from ...prompts.template import delimited, printable
 from ...state import Degradation, RetrievalState, RetrievalUpdate, SynonymTried
-from ...stores.breaker import CircuitOpen
+from ...stores.cache import Scope
 
 __all__ = ["generate_synonyms"]
 
 SEEDS = 2
+CONTEXT_LENGTH = 2000
+"""Characters of the question that are sent along, which only tell in what sense a name is meant."""
+ASKING = 0.9
+"""Of the step's time: the rest is for comparing the synonyms with their seeds."""
 
 
 async def generate_synonyms(
     state: RetrievalState,
     runtime: Runtime[RetrievalContext],
     *,
-    chat: ChatModel | None,
+    chat: Chat | None,
     embedder: Embedder,
     seconds: float,
+    left_ms: float,
+    scope: Scope | None,
 ) -> RetrievalUpdate:
     """Ask for synonyms of two seeds and keep those that have not drifted from their seed.
 
-    Reads: seeds, understanding. Writes: synonyms, synonyms_tried, synonyms_wanted, degraded.
-    Without an answer the run goes on with what it has.
+    Takes at most half of what the run has left, since the steps that fetch passages come after.
+    Without an answer, or an encoder to judge it with, the run goes on with what it has.
+    Reads: request, embedded, seeds, understanding. Writes: synonyms, synonyms_tried,
+    synonyms_wanted, calls, degraded.
     """
     tried = RetrievalUpdate(synonyms_tried=True, synonyms_wanted=False)
     names = _names(state)
-    if chat is None or not names:
+    if chat is None or not names or not state["embedded"]:
         return tried
     context = runtime.context
     most = context.graph_max_synonyms_per_entity
-    prompt = PROMPT.fill(
-        names=delimited(json.dumps(names, ensure_ascii=False)),
-        count=str(most),
-        question=delimited(state["request"]["question"]),
-    )
+    values = {
+        "names": json.dumps(names, ensure_ascii=False),
+        "count": str(most),
+        "question": state["request"]["question"][:CONTEXT_LENGTH],
+    }
+    seconds = ASKING * min(seconds, left_ms / 2000)
+    answer, call = await chat.ask(PROMPT, values, seconds=seconds, scope=scope)
+    tried["calls"] = [call]
+    if answer is None:
+        return RetrievalUpdate(**tried, degraded=[_lost(str(call["error"]))])
+    offered = _offered(names, answer, most)
     try:
-        answer = await chat.ask(prompt, SynonymAnswer, seconds=seconds)
-    except (ModelUnavailable, CircuitOpen) as error:
-        lost = Degradation(
-            stage="generate_synonyms",
-            reason=str(error),
-            effect="no synonyms were tried",
-            failed=False,
-        )
-        return RetrievalUpdate(**tried, degraded=[lost])
-    judged = await _judge(_offered(names, answer, most), embedder, context.synonym_min_cosine)
+        judged = await _judge(offered, embedder, context.synonym_min_cosine)
+    except ModelUnavailable as error:
+        return RetrievalUpdate(**tried, degraded=[_lost(str(error))])
     return RetrievalUpdate(**tried, synonyms=judged)
+
+
+def _lost(reason: str) -> Degradation:
+    return Degradation(
+        stage="generate_synonyms", reason=reason, effect="no synonyms were tried", failed=False
+    )
 
 
 def _names(state: RetrievalState) -> list[str]:
@@ -71,7 +83,7 @@ def _offered(names: list[str], answer: SynonymAnswer, most: int) -> list[tuple[s
     found: dict[str, dict[str, str]] = {normalise(name): {} for name in names}
     for entry in answer.entities:
         name = normalise(entry.entity)
-        for text in map(printable, entry.synonyms if name in found else ()):
+        for text in entry.synonyms if name in found else ():
             if normalise(text) not in ("", name):
                 found[name].setdefault(normalise(text), text)
     return [(name, text) for name in names for text in list(found[normalise(name)].values())[:most]]

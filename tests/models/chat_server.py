@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,10 +15,13 @@ import pytest
 
 from clew.models.chat import ChatModel
 from clew.models.embeddings import ModelUnavailable
+from clew.settings import Price
 from clew.stores.breaker import Breaker
+from clew.stores.cache import Cache
 from clew.stores.errors import StoreUnavailable
 
 QUESTION, SYNONYMS = "QuestionUnderstanding", "SynonymAnswer"
+SCRIPTED = "openai:scripted"
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,10 @@ class Reply:
     body: bytes | None = None
     refusal: str | None = None
     delay: float = 0.0
+    tokens: tuple[int, int] = (1, 1)
+    """What the question and the answer cost."""
+    cut: bool = False
+    """End the connection in the middle of the body."""
 
     def encoded(self) -> bytes:
         if self.body is not None:
@@ -43,6 +50,7 @@ class Reply:
             "content": None if self.refusal else text,
             "refusal": self.refusal,
         }
+        read, written = self.tokens
         return json.dumps(
             {
                 "id": "chatcmpl-1",
@@ -50,17 +58,22 @@ class Reply:
                 "created": 1,
                 "model": "scripted",
                 "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+                "usage": {
+                    "prompt_tokens": read,
+                    "completion_tokens": written,
+                    "total_tokens": read + written,
+                },
             }
         ).encode()
 
 
 class ChatServer:
-    """`replies` by the name of the shape asked for; of a list, one after the other."""
+    """`replies` by model and name of the shape asked for; of a list, one after the other."""
 
     def __init__(self) -> None:
-        self.replies: dict[str, Reply | list[Reply]] = {}
+        self.replies: dict[tuple[str, str], Reply | list[Reply]] = {}
         self.requests: list[dict[str, Any]] = []
+        self.arrived = threading.Event()
         handler = type("Handler", (_Handler,), {"script": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -68,8 +81,9 @@ class ChatServer:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
 
-    def says(self, shape: str, *replies: Reply) -> None:
-        self.replies[shape] = list(replies) if len(replies) > 1 else replies[0]
+    def says(self, shape: str, *replies: Reply, model: str = "") -> None:
+        """To whoever asks for the shape, or only to those who ask that model."""
+        self.replies[model, shape] = list(replies) if len(replies) > 1 else replies[0]
 
     def prompts(self) -> list[str]:
         return [request["messages"][-1]["content"] for request in self.requests]
@@ -77,9 +91,15 @@ class ChatServer:
     def asked(self, shape: str) -> int:
         return sum(shape_of(request) == shape for request in self.requests)
 
+    def models(self) -> list[str]:
+        return [request["model"] for request in self.requests]
+
     def reply(self, request: dict[str, Any]) -> Reply:
         self.requests.append(request)
-        scripted = self.replies.get(shape_of(request), Reply(status=400))
+        self.arrived.set()
+        shape = shape_of(request)
+        anyone = self.replies.get(("", shape), Reply(status=400))
+        scripted = self.replies.get((request["model"], shape), anyone)
         if isinstance(scripted, list):
             return scripted.pop(0) if len(scripted) > 1 else scripted[0]
         return scripted
@@ -109,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body[: len(body) // 2] if reply.cut else body)
         except OSError:  # the caller did not wait
             self.close_connection = True
 
@@ -126,18 +146,37 @@ def chat_server() -> Iterator[ChatServer]:
         server.close()
 
 
-def chat_breaker() -> Breaker:
-    return Breaker("language model", failures=(StoreUnavailable, ModelUnavailable, TimeoutError))
+def chat_breaker(name: str = "language model") -> Breaker:
+    return Breaker(name, failures=(StoreUnavailable, ModelUnavailable, TimeoutError))
 
 
 async def open_chat(
-    server: ChatServer, patch: pytest.MonkeyPatch, *, concurrency: int = 8
+    server: ChatServer,
+    patch: pytest.MonkeyPatch,
+    *,
+    names: Sequence[str] = (SCRIPTED,),
+    concurrency: int = 8,
+    prices: Mapping[str, Price] | None = None,
+    remembered: int = 0,
 ) -> ChatModel:
     """The project's chat model, pointed at the server as a user would: by the environment."""
     patch.setenv("OPENAI_BASE_URL", server.url)
     patch.setenv("OPENAI_API_KEY", "not-a-key")
     patch.setenv("NO_PROXY", "127.0.0.1")
-    return await ChatModel.open("openai:scripted", concurrency=concurrency, breaker=chat_breaker())
+    return await ChatModel.open(
+        names,
+        concurrency=concurrency,
+        prices=prices or {},
+        breaker=chat_breaker,
+        answers=Cache("answers", remembered),
+    )
+
+
+def mended(chat: ChatModel) -> ChatModel:
+    """The same providers, of which nothing bad is known any more."""
+    for provider in chat.providers:
+        provider.breaker = chat_breaker(provider.name)
+    return chat
 
 
 def understood(*names: str, **fields: Any) -> Reply:

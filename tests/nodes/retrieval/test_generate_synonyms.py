@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
-from clew.models.embeddings import SentenceEmbedder
+from clew.context import RetrievalContext
+from clew.models.chat import ChatModel
+from clew.models.embeddings import ModelUnavailable, SentenceEmbedder
+from clew.nodes.retrieval._synonyms import synonyms_wanted
 from clew.services import Services
-from clew.tests.graph.scene import ask, patient, world
+from clew.tests.graph.scene import Faulty, ask, fails, patient, world
 from clew.tests.models.chat_server import (
     SYNONYMS,
     ChatServer,
@@ -51,7 +54,8 @@ async def services(whole: Services, llm: ChatServer, monkeypatch: pytest.MonkeyP
 
 
 async def expand(services: Services, question: str = ASKED, **fields: Any) -> dict[str, Any]:
-    context = patient(**{"extraction": "lexical", "anchor_passages": 0, **fields})
+    told = {"extraction": "lexical", "intent": "general", "anchor_passages": 0, "caches": False}
+    context = patient(**{**told, **fields})
     return await ask(services, question, context)
 
 
@@ -69,6 +73,16 @@ async def test_a_near_synonym_is_kept_and_linked_and_a_far_one_is_not(services: 
     assert seed["id"] in [entity["id"] for entity in state["entities"]]
     assert state["request"]["question"] == ASKED, "the question is never rewritten"
     assert state["degraded"] == []
+    (call,) = state["calls"]
+    assert (call["prompt"], call["cached"], call["error"]) == ("synonyms", False, None)
+
+
+async def test_a_cosine_has_to_exceed_the_bound(services: Services) -> None:
+    pairs = ["Katherine Mansfield", "Kathleen Mansfield", "Katherine Mansfield", "volcano"]
+    vectors = await services.embedder.embed(pairs)
+    cosine = float(vectors[0] @ vectors[1])
+    assert not (await expand(services, synonym_min_cosine=cosine))["synonyms"][0]["kept"]
+    assert (await expand(services, synonym_min_cosine=cosine - 1e-6))["synonyms"][0]["kept"]
 
 
 @pytest.mark.parametrize(("least", "kept"), [(0.5, True), (0.81, True), (0.82, False), (1, False)])
@@ -154,6 +168,8 @@ def check_went_on(state: dict[str, Any], without: dict[str, Any]) -> None:
     (entry,) = state["degraded"]
     assert (entry["stage"], entry["failed"]) == ("generate_synonyms", False)
     assert entry["effect"] == "no synonyms were tried"
+    (call,) = state["calls"]
+    assert call["error"] == entry["reason"]
     assert state["synonyms_tried"]
     assert not state["synonyms"]
     assert state["seeds"] == without["seeds"]
@@ -163,33 +179,109 @@ def check_went_on(state: dict[str, Any], without: dict[str, Any]) -> None:
 @best_of_three
 async def test_a_slow_model_is_left_at_its_deadline(services: Services, llm: ChatServer) -> None:
     llm.says(SYNONYMS, Reply(delay=3))
-    state = await expand(services, llm_ms=150)
+    state = await expand(services, llm_ms=200)
     (took,) = [s["ms"] for s in state["steps"] if s["node"] == "generate_synonyms"]
-    assert 140 <= took < 600
+    assert 160 <= took < 600
     assert "did not answer within" in state["degraded"][0]["reason"]
 
 
 @best_of_three
-async def test_a_question_without_time_left_asks_for_no_synonyms(
+async def test_a_slow_model_leaves_half_of_the_time_to_the_steps_that_fetch_passages(
     services: Services, llm: ChatServer
 ) -> None:
     llm.says(SYNONYMS, Reply(delay=3))
-    state = await expand(services, llm_ms=60_000, budget_ms=900)
+    state = await expand(services, llm_ms=60_000, budget_ms=1200)
     (took,) = [s["ms"] for s in state["steps"] if s["node"] == "generate_synonyms"]
-    assert took < 750
-    assert "generate_synonyms" in [entry["stage"] for entry in state["degraded"]]
+    assert took < 600
+    assert state["entity_passages"]
+    assert [entry["stage"] for entry in state["degraded"]] == ["generate_synonyms"]
 
 
-async def test_after_three_failures_the_model_is_left_alone(
+async def test_after_three_failures_the_model_is_not_even_thought_of(
     services: Services, llm: ChatServer
 ) -> None:
-    llm.says(SYNONYMS, Reply(status=400))
+    llm.says(SYNONYMS, Reply(status=401))
     for _ in range(3):
-        await expand(services)
+        assert (await expand(services))["synonyms_tried"]
     assert llm.asked(SYNONYMS) == 3
     state = await expand(services)
     assert llm.asked(SYNONYMS) == 3
-    assert "circuit of the language model is open" in state["degraded"][0]["reason"]
+    assert not state["synonyms_tried"]
+    assert state["degraded"] == []
+
+
+async def test_synonyms_that_cannot_be_judged_are_left_and_what_they_cost_is_not(
+    services: Services, llm: ChatServer
+) -> None:
+    broken: Any = Faulty(services.embedder, embed=fails(ModelUnavailable("The encoder is gone.")))
+    state = await expand(replace(services, embedder=broken))
+    (entry,) = state["degraded"]
+    assert (entry["stage"], entry["reason"]) == ("generate_synonyms", "The encoder is gone.")
+    assert [call["prompt"] for call in state["calls"]] == ["synonyms"]
+    assert state["documents"]
+
+
+async def test_an_equal_question_is_asked_once_for_one_caller(
+    whole: Services, llm: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = replace(whole, chat=await open_chat(llm, monkeypatch, remembered=10))
+    first, second = [await expand(services, caches=True) for _ in range(2)]
+    assert [call["cached"] for call in first["calls"] + second["calls"]] == [False, True]
+    assert second["synonyms"] == first["synonyms"]
+    assert llm.asked(SYNONYMS) == 1
+
+
+class TestWanted:
+    """When a model is asked for synonyms at all."""
+
+    @pytest.fixture
+    async def chat(self, llm: ChatServer, monkeypatch: pytest.MonkeyPatch) -> ChatModel:
+        return await open_chat(llm, monkeypatch)
+
+    @pytest.mark.parametrize(
+        ("allowed", "when"),
+        [("off", set()), ("no_seeds", {"no_seeds"}), ("sparse", {"no_seeds", "sparse"})],
+    )
+    async def test_the_caller_says_when(
+        self, chat: ChatModel, allowed: Any, when: set[str]
+    ) -> None:
+        context = RetrievalContext(synonyms=allowed)
+        found = {
+            moment
+            for moment in ("no_seeds", "sparse")
+            if synonyms_wanted(moment, chat=chat, context=context, tried=False, left_ms=2000)
+        }
+        assert found == when
+
+    @pytest.mark.parametrize(
+        ("left_ms", "fields", "wanted"),
+        [
+            (500, {}, True),
+            (499, {}, False),
+            (1000, {"llm_ms": 60_000}, True),
+            (999, {"llm_ms": 60_000}, False),
+            (50, {"llm_ms": 50}, True),
+            (-1, {"llm_ms": 50}, False),
+        ],
+    )
+    async def test_there_is_time_for_a_step_with_a_model_or_half_of_the_run_left(
+        self, chat: ChatModel, left_ms: float, fields: dict[str, int], wanted: bool
+    ) -> None:
+        context = RetrievalContext(**fields)
+        assert wanted is synonyms_wanted(
+            "sparse", chat=chat, context=context, tried=False, left_ms=left_ms
+        )
+
+    async def test_there_is_a_model_that_may_answer_and_was_not_asked_before(
+        self, chat: ChatModel
+    ) -> None:
+        context = RetrievalContext()
+        left: dict[str, Any] = {"context": context, "left_ms": 2000}
+        assert synonyms_wanted("sparse", chat=chat, tried=False, **left)
+        assert not synonyms_wanted("sparse", chat=chat, tried=True, **left)
+        assert not synonyms_wanted("sparse", chat=None, tried=False, **left)
+        chat.breakers[0]._opened = chat.breakers[0]._clock()
+        assert not synonyms_wanted("sparse", chat=chat, tried=False, **left)
 
 
 async def test_names_and_question_stand_between_marks_they_cannot_know(
