@@ -30,7 +30,7 @@ async def retrieve_entity_chunks(
 ) -> RetrievalUpdate:
     """Fetch the mentions of the entities and score the passages they stand in.
 
-    Reads: entities, seeds, hits. Writes: entity_passages, best first.
+    Reads: entities, seeds, hits, traversal. Writes: entity_passages, best first.
     Raises: StoreUnavailable, StoreTimeout.
     """
     context = runtime.context
@@ -39,7 +39,7 @@ async def retrieve_entity_chunks(
     passage_seeds = {hit["id"]: hit["rrf"] for hit in state["hits"][: context.anchor_passages]}
     mentions = await graph.mentions_of(
         {id_: 1 / max(entity["df"], 1) for id_, entity in entities.items()},
-        limit=context.entity_passages,
+        limit=state["traversal"]["passages"],
         always=list(passage_seeds),
         access=access,
     )
