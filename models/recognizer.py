@@ -21,7 +21,15 @@ from .names import fold
 from .spans import name_spans
 from .words import STOP_WORDS
 
-__all__ = ["NAME", "PATTERN", "CuratedEntity", "Found", "Recognizer", "folded_words"]
+__all__ = [
+    "NAME",
+    "PATTERN",
+    "CuratedEntity",
+    "Found",
+    "Recognizer",
+    "folded_words",
+    "keeps_capitals",
+]
 
 NAME = "Name"
 """The type of everything that is known to be a name and no more."""
@@ -142,12 +150,12 @@ class _Lexicon:
                 continue
             words = tuple(word for word, _, _ in places[at : at + size])
             for written, entity in self._names.get(words, ()):
-                if size > 1 or _keeps_capitals(written, text[places[at][1] : places[at][2]]):
+                if size > 1 or keeps_capitals(written, text[places[at][1] : places[at][2]]):
                     return size, entity
         return 1, None
 
 
-def _keeps_capitals(written: str, seen: str) -> bool:
+def keeps_capitals(written: str, seen: str) -> bool:
     """Whether a single word is the name and not an ordinary word: "WHO", "Apple"."""
     if written.isupper() and len(written) > 1:
         return seen.isupper()

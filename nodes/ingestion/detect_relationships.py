@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,34 +14,16 @@ from urllib.parse import unquote
 
 from ...models.names import normalise
 from ...models.recognizer import NAME
-from ...models.sentences import sentence_starts
 from ...state import IngestionState, IngestionUpdate
-from ...stores.records import (
-    CO_OCCURS,
-    ChunkDraft,
-    DocumentDraft,
-    GivenGraph,
-    MentionDraft,
-    RelationshipDraft,
-)
+from ...stores.records import ChunkDraft, DocumentDraft, GivenGraph
 from ._given import relation_type
+from ._relations import LINKS, RELATED, End, Relations, end_of, infer
 from ._sources import EXTENSIONS
 
 __all__ = ["detect_relationships"]
 
-MIN_CONFIDENCE = 0.7
-MENTIONS, LINKS, RELATED = "MENTIONS", "LINKS_TO", "RELATED_TO"
-SYMMETRIC = frozenset({CO_OCCURS, RELATED})
-CONFIDENCE = {CO_OCCURS: 0.8, MENTIONS: 0.9}
-"""Of the types that are inferred; a relation that somebody wrote down has 1.0."""
-
-REACH = 5
-"""How many names after it in its sentence a name is paired with: 100 names make 485 pairs."""
-
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]\n]+)\]\((?P<target>[^()\s]+)(?:\s+\"[^\"]*\")?\)")
 _WIKI = re.compile(r"\[\[(?P<target>[^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|(?P<text>[^\[\]\n]+))?\]\]")
-
-_End = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,36 +31,6 @@ class _Link:
     name: str
     target: str
     offset: int
-
-
-class _Relations:
-    """The relations of one document, one for each pair and type."""
-
-    def __init__(self) -> None:
-        self._drafts: dict[tuple[_End, _End, str], RelationshipDraft] = {}
-
-    def add(
-        self, source: _End, target: _End, type_: str, chunk: int, confidence: float = 1.0
-    ) -> None:
-        if source == target:
-            return
-        if type_ in SYMMETRIC:
-            source, target = sorted((source, target))
-        draft = self._drafts.setdefault(
-            (source, target, type_),
-            {
-                "source": source,
-                "target": target,
-                "type": type_,
-                "confidence": confidence,
-                "evidence": [],
-            },
-        )
-        if chunk not in draft["evidence"]:
-            draft["evidence"].append(chunk)
-
-    def kept(self) -> list[RelationshipDraft]:
-        return [one for one in self._drafts.values() if one["confidence"] >= MIN_CONFIDENCE]
 
 
 async def detect_relationships(state: IngestionState) -> IngestionUpdate:
@@ -98,17 +49,17 @@ def _related(document: DocumentDraft, titles: dict[str, str]) -> DocumentDraft:
         "entities": [*document["entities"]],
         "chunks": [{**chunk, "mentions": [*chunk["mentions"]]} for chunk in document["chunks"]],
     }
-    relations = _Relations()
+    relations = Relations()
     links: dict[str, None] = {}
     for chunk in document["chunks"]:
-        subjects = [_end(mention) for mention in chunk["mentions"] if mention["subject"]]
+        subjects = [end_of(mention) for mention in chunk["mentions"] if mention["subject"]]
         for link in _links(chunk["text"], document["source"], titles):
             links[link.target] = None
             target = _entity(document, chunk, link.name, link.offset, "link")
             for subject in subjects[:1]:
                 relations.add(subject, target, LINKS, chunk["index"])
         if "graph" not in document:
-            _infer(chunk, subjects, relations)
+            infer(chunk, relations)
     if "graph" in document:
         _take(document["graph"], document, relations)
     for type_, name in _declared(document["metadata"]):
@@ -117,22 +68,13 @@ def _related(document: DocumentDraft, titles: dict[str, str]) -> DocumentDraft:
     return {**document, "relationships": relations.kept(), "links": list(links)}
 
 
-def _infer(chunk: ChunkDraft, subjects: list[_End], relations: _Relations) -> None:
-    """Relate what shares a sentence, and the chunk's subjects to what it mentions."""
-    for one, other in _pairs(chunk):
-        relations.add(one, other, CO_OCCURS, chunk["index"], CONFIDENCE[CO_OCCURS])
-    for subject in subjects:
-        for mention in chunk["mentions"]:
-            relations.add(subject, _end(mention), MENTIONS, chunk["index"], CONFIDENCE[MENTIONS])
-
-
-def _take(graph: GivenGraph, document: DocumentDraft, relations: _Relations) -> None:
+def _take(graph: GivenGraph, document: DocumentDraft, relations: Relations) -> None:
     """Relate the ends of each given triple; chunks that mention both bear it out."""
     ends = _ends(document)
-    chunks: dict[_End, set[int]] = defaultdict(set)
+    chunks: dict[End, set[int]] = defaultdict(set)
     for chunk in document["chunks"]:
         for mention in chunk["mentions"]:
-            chunks[_end(mention)].add(chunk["index"])
+            chunks[end_of(mention)].add(chunk["index"])
     for subject, predicate, object_ in graph["triples"]:
         source, target = ends[normalise(subject)], ends[normalise(object_)]
         shared = sorted(chunks[source] & chunks[target]) or [document["chunks"][0]["index"]]
@@ -140,22 +82,18 @@ def _take(graph: GivenGraph, document: DocumentDraft, relations: _Relations) -> 
             relations.add(source, target, relation_type(predicate) or RELATED, index)
 
 
-def _declare(document: DocumentDraft, relations: _Relations, type_: str, name: str) -> None:
+def _declare(document: DocumentDraft, relations: Relations, type_: str, name: str) -> None:
     """Relate the subject to what the front matter names; the first chunk bears it out."""
     for chunk in document["chunks"][:1]:
-        subjects = [_end(mention) for mention in chunk["mentions"] if mention["subject"]]
+        subjects = [end_of(mention) for mention in chunk["mentions"] if mention["subject"]]
         for subject in subjects[:1]:
             target = _entity(document, chunk, name, None, "front matter")
             relations.add(subject, target, type_, chunk["index"])
 
 
-def _end(mention: MentionDraft) -> _End:
-    return mention["name"], mention["type"]
-
-
 def _entity(
     document: DocumentDraft, chunk: ChunkDraft, name: str, offset: int | None, method: str
-) -> _End:
+) -> End:
     """The document's entity of that name, mentioned in the chunk; new ones are added."""
     end = _ends(document).get(normalise(name))
     if end is None:
@@ -171,7 +109,7 @@ def _entity(
                 "embedding": "",
             }
         )
-    if end not in map(_end, chunk["mentions"]):
+    if end not in map(end_of, chunk["mentions"]):
         chunk["mentions"].append(
             {
                 "name": end[0],
@@ -185,30 +123,15 @@ def _entity(
     return end
 
 
-def _ends(document: DocumentDraft) -> dict[str, _End]:
+def _ends(document: DocumentDraft) -> dict[str, End]:
     """The document's entities by their normalised names and aliases, names first."""
-    ends: dict[str, _End] = {}
+    ends: dict[str, End] = {}
     for entity in document["entities"]:
         ends.setdefault(normalise(entity["name"]), (entity["name"], entity["type"]))
     for entity in document["entities"]:
         for alias in entity["aliases"]:
             ends.setdefault(normalise(alias), (entity["name"], entity["type"]))
     return ends
-
-
-def _pairs(chunk: ChunkDraft) -> Iterator[tuple[_End, _End]]:
-    """Entities that share a sentence, each with the next few of it."""
-    starts = sentence_starts(chunk["text"])
-    sentences: dict[int, dict[_End, None]] = {}
-    places = sorted(
-        (offset, _end(mention)) for mention in chunk["mentions"] for offset in mention["offsets"]
-    )
-    for offset, end in places:
-        sentences.setdefault(bisect_right(starts, offset), {})[end] = None
-    for names in map(list, sentences.values()):
-        for at, one in enumerate(names):
-            for other in names[at + 1 : at + 1 + REACH]:
-                yield one, other
 
 
 def _links(text: str, source: str, titles: dict[str, str]) -> Iterator[_Link]:

@@ -17,19 +17,24 @@ async def embed(state: IngestionState, *, embedder: Embedder) -> IngestionUpdate
     """Embed each chunk under its header, each name once, and the sections if there are any.
 
     What a pattern found (a date, an address, a version) is only ever looked up as written; the
-    meaning of its name would say nothing. A document can do without its sections: they are left
-    out, and the run says so, when the encoder fails at them.
+    meaning of its name would say nothing. What was stored before has its vector. A document can
+    do without its sections: they are left out, and the run says so, when the encoder fails at them.
 
     Reads: batch. Writes: ready, encoded, degraded. Raises: ModelUnavailable.
     """
     batch = state["batch"]
-    texts = [f"{chunk['header']}\n{chunk['text']}" for draft in batch for chunk in draft["chunks"]]
+    texts = [
+        f"{chunk['header']}\n{chunk['text']}"
+        for draft in batch
+        for chunk in draft["chunks"]
+        if not chunk["embedding"]
+    ]
     names = list(
         dict.fromkeys(
             entity["name"]
             for draft in batch
             for entity in draft["entities"]
-            if entity["method"] != PATTERN
+            if not entity["embedding"] and entity["method"] != PATTERN
         )
     )
     begun = time.perf_counter()
@@ -39,8 +44,13 @@ async def embed(state: IngestionState, *, embedder: Embedder) -> IngestionUpdate
     ready: list[DocumentDraft] = [
         {
             **draft,
-            "chunks": [{**c, "embedding": pack(next(vectors))} for c in draft["chunks"]],
-            "entities": [{**e, "embedding": by_name.get(e["name"], "")} for e in draft["entities"]],
+            "chunks": [
+                {**c, "embedding": c["embedding"] or pack(next(vectors))} for c in draft["chunks"]
+            ],
+            "entities": [
+                {**e, "embedding": e["embedding"] or by_name.get(e["name"], "")}
+                for e in draft["entities"]
+            ],
         }
         for draft in batch
     ]
@@ -61,6 +71,7 @@ async def _with_sections(
         f"{_header(draft, section)}\n{section['text']}"
         for draft in drafts
         for section in draft.get("sections", [])
+        if not section["embedding"]
     ]
     if not texts:
         return drafts, []
@@ -80,7 +91,8 @@ async def _with_sections(
     for draft in drafts:
         if "sections" in draft:
             draft["sections"] = [
-                {**section, "embedding": pack(next(vectors))} for section in draft["sections"]
+                {**section, "embedding": section["embedding"] or pack(next(vectors))}
+                for section in draft["sections"]
             ]
     return drafts, []
 

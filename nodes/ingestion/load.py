@@ -15,7 +15,11 @@ from ...settings import Settings
 from ...state import Cursor, IngestionState, IngestionUpdate, Skipped, SourceDocument
 from ...stores.access import Access
 from ...stores.protocols import DocumentStore
+from ...stores.records import DocumentDraft
+from ...stores.unfinished import marked
+from ._by_llm import extraction
 from ._drafts import draft
+from ._given import GIVEN
 from ._sources import Malformed, fingerprint, parse_file, parse_row, read_lines
 
 __all__ = ["load"]
@@ -51,7 +55,10 @@ async def load(
         "curated": recognizer.digest,
         "language": settings.language,
     }
-    drafts = [draft(document, source, state["default_acl"], setup) for document, source in found]
+    drafts = [
+        _marked(draft(document, source, state["default_acl"], setup), settings)
+        for document, source in found
+    ]
     keys = [draft["key"] for draft in drafts]
     stored = (
         await documents.hashes(keys, sectioned=state["sectioned"], access=access) if keys else {}
@@ -66,6 +73,14 @@ async def load(
         "unchanged": [key for key in keys if key not in kept],
         "skipped": reader.skipped,
     }
+
+
+def _marked(document: DocumentDraft, settings: Settings) -> DocumentDraft:
+    """The draft whose hash also tells how its names are found, unless that is offline."""
+    found = GIVEN if "graph" in document else extraction(settings)
+    if not found:
+        return document
+    return {**document, "content_hash": marked(document["content_hash"], found)}
 
 
 class _Reader:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any, TypeVar
 
-from ...state import IngestionState, IngestionUpdate
+from ...models.ledger import total_money
+from ...settings import Settings
+from ...state import Asked, IngestionState, IngestionUpdate
 from ...stores.access import Access
 from ...stores.errors import StoreUnavailable
 from ...stores.projecting import Outbox
@@ -23,6 +25,7 @@ LISTED = 100
 async def report(
     state: IngestionState,
     *,
+    settings: Settings,
     sections: SectionStore,
     outbox: Outbox,
     projection: GraphProjection | None,
@@ -30,12 +33,13 @@ async def report(
 ) -> IngestionUpdate:
     """Count what landed, what was left out and why, and where the time went.
 
+    When a language model is asked, what that took, and which documents it has yet to read, and why.
     A run that stores sections also tells how many documents of the namespace have none; with a
     copy of the graph, how many changes it has not heard of. Either is None when the database no
     longer says, though everything has landed.
 
-    Reads: written, replaced, unchanged, skipped, encoded, degraded, sectioned, steps. Writes:
-    report. Raises: nothing.
+    Reads: written, replaced, unchanged, skipped, encoded, asked, unfinished, degraded, sectioned,
+    steps. Writes: report. Raises: nothing.
     """
     spent: dict[str, float] = defaultdict(float)
     for step in state["steps"]:
@@ -52,6 +56,10 @@ async def report(
         "degraded": _once(state),
         "ms": {node: round(ms, 1) for node, ms in spent.items()},
     }
+    if settings.ingest_extraction == "llm":
+        told["llm"] = _sum(state["asked"])
+        told["unfinished"] = state["unfinished"][:LISTED]
+        told["unfinished_count"] = len(state["unfinished"])
     if state.get("sectioned"):
         told["sections"] = sum(batch["sections"] for batch in state["encoded"])
         told["without_sections"] = await _told(sections.unsectioned(access=access))
@@ -66,6 +74,16 @@ async def _told(answer: Awaitable[T]) -> T | None:
         return await answer
     except StoreUnavailable:
         return None
+
+
+def _sum(asked: Sequence[Asked]) -> dict[str, Any]:
+    return {
+        "calls": len(asked),
+        "failed": sum(one["failed"] for one in asked),
+        "input_tokens": sum(one["input_tokens"] for one in asked),
+        "output_tokens": sum(one["output_tokens"] for one in asked),
+        "money": total_money([one["money"] for one in asked]),
+    }
 
 
 def _once(state: IngestionState) -> list[Any]:

@@ -36,7 +36,7 @@ async def scan(
     """Resolve what is to be read, and refuse bad input before anything is written.
 
     Reads: the input. Writes: target, default_acl, lenient, sectioned, sources, total, cursor,
-    exhausted, batch, report; empties written, replaced, unchanged, skipped, degraded, steps.
+    exhausted, batch, report; empties what the run gathers.
     Raises: InvalidInput.
     """
     target = state.namespace or settings.namespace
@@ -68,6 +68,8 @@ async def scan(
         "unchanged": empty,
         "skipped": skipped,
         "encoded": empty,
+        "asked": empty,
+        "unfinished": empty,
         "degraded": empty,
         "steps": empty,
         "report": {},

@@ -17,7 +17,8 @@ from clew.nodes.ingestion.split import split
 from clew.settings import Settings
 from clew.state import IngestionState
 from clew.stores.records import ChunkDraft, DocumentDraft
-from clew.tests.stores.postgres.drafts import chunk, document, unit
+from clew.tests.stores.postgres import drafts as written
+from clew.tests.stores.postgres.drafts import chunk, unit
 
 from .stand_ins import WhitespaceEmbedder
 
@@ -35,6 +36,12 @@ class Fake(WhitespaceEmbedder):
         if self.error and any(all(word in text for word in self.between) for text in texts):
             raise self.error
         return np.array([unit(text) for text in texts], dtype=np.float32).reshape(-1, 384)
+
+
+def document(key: str, *chunks: ChunkDraft | str) -> DocumentDraft:
+    """A draft as splitting leaves it: without vectors."""
+    draft = written.document(key, *chunks)
+    return {**draft, "chunks": [{**one, "embedding": ""} for one in draft["chunks"]]}
 
 
 async def grouped(*drafts: DocumentDraft, wanted: bool = True, **given: Any) -> list[DocumentDraft]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from clew.models.recognizer import Recognizer
-from clew.nodes.ingestion.detect_relationships import REACH, detect_relationships
+from clew.nodes.ingestion._relations import REACH
+from clew.nodes.ingestion.detect_relationships import detect_relationships
 from clew.nodes.ingestion.extract import extract
 from clew.nodes.ingestion.split import split
 from clew.settings import Settings

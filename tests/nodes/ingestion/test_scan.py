@@ -199,7 +199,7 @@ async def test_a_server_without_root_takes_only_given_documents(tmp_path: Path) 
 async def test_what_an_earlier_run_left_is_emptied() -> None:
     update: Any = await scanned(documents=[SourceDocument(id="1", text="t")])
     emptied = ("written", "replaced", "unchanged", "skipped", "encoded", "degraded", "steps")
-    for channel in emptied:
+    for channel in (*emptied, "asked", "unfinished"):
         assert update.pop(channel) == Overwrite([])
     assert update["ready"] == []
     assert (update["batch"], update["report"], update["exhausted"]) == ([], {}, False)
