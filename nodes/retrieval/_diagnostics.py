@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...models.ledger import ModelCall
+from ...models.ledger import ModelCall, total_money
 from ...state import RetrievalState
 
 __all__ = ["diagnostics"]
@@ -44,14 +44,13 @@ def diagnostics(
 
 
 def _ledger(calls: Sequence[ModelCall]) -> dict[str, Any]:
-    """What the language model cost; `money` is none as soon as one price is not known."""
-    money = [call["money"] for call in calls]
+    """What the language model cost."""
     return {
         "calls": sum(not call["cached"] for call in calls),
         "from_cache": sum(call["cached"] for call in calls),
         "failed": sum(call["error"] is not None for call in calls),
         "input_tokens": sum(call["input_tokens"] for call in calls),
         "output_tokens": sum(call["output_tokens"] for call in calls),
-        "money": None if None in money else round(sum(m for m in money if m is not None), 8),
+        "money": total_money([call["money"] for call in calls]),
         "ms": round(sum(call["ms"] for call in calls), 2),
     }

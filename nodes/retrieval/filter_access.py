@@ -10,6 +10,7 @@ from ...state import Candidate, RankedPassage, RetrievalState, RetrievalUpdate
 from ...stores.access import Access
 from ...stores.protocols import ChunkStore
 from ...stores.records import Passage
+from ._question import repeats
 
 __all__ = ["filter_access"]
 
@@ -26,20 +27,25 @@ async def filter_access(
 ) -> RetrievalUpdate:
     """Read the best candidates from the record, which drops what the caller may not see.
 
-    Texts that say the same are kept once, the better-ranked one.
-    Reads: candidates. Writes: ranked. Raises: StoreUnavailable.
+    Texts that say the same are kept once, the better-ranked one. Those that only repeat a text
+    that was given in place of a question are no candidates at all.
+    Reads: request, candidates. Writes: ranked, candidates. Raises: StoreUnavailable.
     """
-    best = state["candidates"][: max(KEPT, runtime.context.top_k)]
-    read = await chunks.fetch([candidate["id"] for candidate in best], access=access)
-    places = {candidate["id"]: place for place, candidate in enumerate(best, start=1)}
+    candidates, most = state["candidates"], max(KEPT, runtime.context.top_k)
+    # The best may all be pieces of the text that was given.
+    asked = candidates if state["request"]["discover"] else candidates[:most]
+    read = await chunks.fetch([candidate["id"] for candidate in asked], access=access)
+    repeated = repeats(state)
+    known = {passage["id"] for passage in read if repeated(passage["text"])}
+    candidates = [candidate for candidate in candidates if candidate["id"] not in known]
+    best = {c["id"]: (c, place) for place, c in enumerate(candidates[:most], start=1)}
     seen: set[str] = set()
     ranked = []
     for passage in read:
-        if passage["text_hash"] not in seen:
+        if passage["id"] in best and passage["text_hash"] not in seen:
             seen.add(passage["text_hash"])
-            place = places[passage["id"]]
-            ranked.append(_unranked(passage, best[place - 1], place))
-    return RetrievalUpdate(ranked=ranked)
+            ranked.append(_unranked(passage, *best[passage["id"]]))
+    return RetrievalUpdate(ranked=ranked, candidates=candidates)
 
 
 def _unranked(passage: Passage, candidate: Candidate, place: int) -> RankedPassage:

@@ -24,6 +24,7 @@ from ...state import (
 from ...stores.access import Access
 from ...stores.protocols import ChunkStore
 from ...stores.records import ChunkScores, PassageLink
+from ._question import question_vector, repeats
 
 __all__ = ["link_passages"]
 
@@ -44,7 +45,9 @@ async def link_passages(
 ) -> RetrievalUpdate:
     """Follow links from the best passages, and score everything by the chosen strategy.
 
-    Reads: ranked, candidates. Writes: ranked, best first, with scores and trails.
+    What links lead to may repeat a text that was given in place of a question; it is left out.
+    Reads: request, embedded, ranked, candidates.
+    Writes: ranked, best first, with scores and trails.
     Raises: StoreUnavailable, StoreTimeout.
     """
     context = runtime.context
@@ -54,11 +57,10 @@ async def link_passages(
     )
     titled, linked = link_signals(links, sources)
     candidates = {candidate["id"]: candidate for candidate in state["candidates"]}
-    question = state["request"]["question"]
     newcomers = await chunks.score(
         _best_linked(linked, candidates.keys()),
-        embedding=await embedder.embed_question(question),
-        question=question,
+        embedding=await question_vector(state, embedder),
+        question=state["request"]["words"],
         filters=state["request"]["filters"],
         access=access,
     )
@@ -84,11 +86,12 @@ async def link_passages(
     texts |= {p["id"]: p for p in await chunks.fetch(missing, access=access)}
     trails = _trails(links, sources, {id_: p["title"] for id_, p in texts.items()})
     stages = {c["id"]: standings(c, place) for place, c in enumerate(state["candidates"], start=1)}
+    repeated = repeats(state)
     seen: set[str] = set()
     ranked: list[RankedPassage] = []
     for i in kept:
         passage = texts.get(pool[i]["id"])
-        if passage is None or passage["text_hash"] in seen:
+        if passage is None or passage["text_hash"] in seen or repeated(passage["text"]):
             continue
         seen.add(passage["text_hash"])
         score = float(totals[i])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Container
 
 from langgraph.runtime import Runtime
 
@@ -12,8 +13,9 @@ from ...models.spans import name_spans
 from ...state import MapEdge, RetrievalState, RetrievalUpdate
 from ...stores.access import Access
 from ...stores.fallback import FallbackRate
-from ...stores.protocols import EntityStore, GraphStore
-from ...stores.records import ChunkEntity, Passage
+from ...stores.protocols import ChunkStore, EntityStore, GraphStore
+from ...stores.records import ChunkEntity, Passage, Relationship
+from ._question import repeats
 
 __all__ = ["map_relationships"]
 
@@ -31,6 +33,7 @@ async def map_relationships(
     state: RetrievalState,
     runtime: Runtime[RetrievalContext],
     *,
+    chunks: ChunkStore,
     entities: EntityStore,
     graph: GraphStore,
     passage_fallback: FallbackRate,
@@ -38,8 +41,9 @@ async def map_relationships(
 ) -> RetrievalUpdate:
     """Collect the relations among the entities of the passages that will be returned.
 
-    Relations between entities of different passages come first: they are the thread.
-    Reads: ranked, entities. Writes: relationships. Raises: StoreUnavailable, StoreTimeout.
+    Relations between entities of different passages come first: they are the thread. When a text
+    was given in place of a question, what it says itself is left out.
+    Reads: request, ranked, entities. Writes: relationships. Raises: StoreUnavailable, StoreTimeout.
     """
     kept = [r["passage"] for r in state["ranked"][: runtime.context.top_k]]
     rank = {passage["id"]: place for place, passage in enumerate(kept)}
@@ -65,6 +69,8 @@ async def map_relationships(
         where[entity["id"]].add(entity["chunk"])
     best = sorted(names, key=lambda e: (subjects.get(e, 10**6), -len(where[e]), e))[:ENTITIES]
     relations = await graph.relationships_among(best, limit=RELATIONS, access=access)
+    if state["request"]["discover"]:
+        relations = await _news(relations, rank, state, chunks, access)
     relations.sort(
         key=lambda r: (
             -((r["source"] in subjects) + (r["target"] in subjects)),
@@ -84,6 +90,28 @@ async def map_relationships(
         for r in relations[:EDGES]
     ]
     return RetrievalUpdate(relationships=edges)
+
+
+async def _news(
+    relations: list[Relationship],
+    kept: Container[int],
+    state: RetrievalState,
+    chunks: ChunkStore,
+    access: Access,
+) -> list[Relationship]:
+    """The relations that something else bears out than the given text and what repeats it.
+
+    What a relation tells of its evidence stands for all of it.
+    """
+    open_ = {id_ for relation in relations for id_ in relation["evidence"] if id_ not in kept}
+    left_out = state["request"]["filters"].get("exclude", [])
+    repeated = repeats(state)
+    elsewhere = {
+        passage["id"]
+        for passage in await chunks.fetch(sorted(open_), access=access)
+        if passage["document_id"] not in left_out and not repeated(passage["text"])
+    }
+    return [r for r in relations if any(id_ in kept or id_ in elsewhere for id_ in r["evidence"])]
 
 
 def _poor(passages: list[int], where: dict[int, set[int]]) -> list[int]:

@@ -9,6 +9,7 @@ from ...stores.access import Access
 from ...stores.errors import StoreUnavailable
 from ...stores.protocols import ChunkStore
 from ...stores.records import ChunkScores
+from ._question import question_vector
 
 __all__ = ["merge_results"]
 
@@ -22,18 +23,18 @@ async def merge_results(
 ) -> RetrievalUpdate:
     """Join what search and graph found, complete each other's scores, and rank a first time.
 
-    Reads: hits, entity_passages, degraded. Writes: candidates, best first; those the record does
-    not know or may not show are gone. Raises: StoreUnavailable when every source failed.
+    Reads: request, embedded, hits, entity_passages, degraded. Writes: candidates, best first;
+    those the record does not know or may not show are gone.
+    Raises: StoreUnavailable when every source failed.
     """
     _require_a_source(state)
     hits = {hit["id"]: hit for hit in state["hits"]}
     through = {passage["id"]: passage for passage in state["entity_passages"]}
     places = {p["id"]: rank for rank, p in enumerate(state["entity_passages"], start=1)}
-    question = state["request"]["question"]
     scores = await chunks.score(
         sorted(hits.keys() | through.keys()),
-        embedding=await embedder.embed_question(question),
-        question=question,
+        embedding=await question_vector(state, embedder),
+        question=state["request"]["words"],
         filters=state["request"]["filters"],
         access=access,
     )

@@ -10,6 +10,7 @@ from ...state import RetrievalState, RetrievalUpdate
 from ...stores.access import Access
 from ...stores.protocols import EntityStore
 from ...stores.records import ReachedEntity
+from ._question import question_vector
 
 __all__ = ["rerank_entities"]
 
@@ -23,18 +24,19 @@ async def rerank_entities(
     access: Access,
 ) -> RetrievalUpdate:
     """Order by cosine within three groups and cut to the limit: seeds the question named, what
-    the walk reached from those, and what only good search hits vouch for.
+    the walk reached from those, and what only good search hits vouch for. Without a vector of the
+    question each group keeps the order of the walk.
 
-    Reads: entities, seeds. Writes: entities. Raises: StoreUnavailable, StoreTimeout.
+    Reads: request, embedded, entities, seeds. Writes: entities.
+    Raises: StoreUnavailable, StoreTimeout.
     """
     context = runtime.context
     named = {seed["id"] for seed in state["seeds"] if seed["via"] != "anchor"}
     order: dict[int, int] = {}
-    if context.graph_semantic_reranking_enabled:
+    wanted = context.graph_semantic_reranking_enabled
+    if wanted and (embedding := await question_vector(state, embedder)) is not None:
         nearness = await entities.similarity(
-            [entity["id"] for entity in state["entities"]],
-            embedding=await embedder.embed_question(state["request"]["question"]),
-            access=access,
+            [entity["id"] for entity in state["entities"]], embedding=embedding, access=access
         )
         order = {hit["id"]: place for place, hit in enumerate(nearness)}
 

@@ -18,11 +18,13 @@ async def rerank_passages(
     runtime: Runtime[RetrievalContext],
     *,
     reranker: Reranker | None,
+    seconds: float,
 ) -> RetrievalUpdate:
     """Order the best passages by the cross-encoder; the rest keep their places behind them.
 
     While the cross-encoder is slow or busy it reads fewer or none, which `degraded` says.
-    Reads: ranked. Writes: ranked, degraded. Raises: ModelUnavailable; the former order then stands.
+    Reads: ranked. Writes: ranked, degraded. Raises: ModelUnavailable, CircuitOpen; the former
+    order then stands.
     """
     context, ranked = runtime.context, state["ranked"]
     best = ranked[: context.rerank_candidates]
@@ -31,7 +33,7 @@ async def rerank_passages(
     texts = [f"{r['passage']['header']}\n{r['passage']['text']}" for r in best]
     # What the step's ceiling would cut off is too slow as well.
     ms = min(context.rerank_ms, context.search_ms)
-    scores, lost = await reranker.read(state["request"]["question"], texts, ms=ms)
+    scores, lost = await reranker.read(state["request"]["question"], texts, ms=ms, seconds=seconds)
     update = RetrievalUpdate()
     if scores:
         update["ranked"] = _ordered(ranked[: len(scores)], scores) + ranked[len(scores) :]

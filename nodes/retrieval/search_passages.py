@@ -1,4 +1,4 @@
-"""Passages by meaning and by words, fused by rank."""
+"""Passages by meaning and by words, fused by rank; by words alone when the encoder fails."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import asyncio
 from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
-from ...models.embeddings import Embedder
+from ...models.embeddings import Embedder, ModelUnavailable
 from ...ranking.fusion import reciprocal_rank
-from ...state import RetrievalState, RetrievalUpdate, SearchHit
+from ...state import Degradation, RetrievalState, RetrievalUpdate, SearchHit
 from ...stores.access import Access
 from ...stores.protocols import ChunkStore, SectionStore, Vector
 from ...stores.records import Filters, Hit
 
 __all__ = ["search_passages"]
+
+ENCODING = 0.5
+"""Share of the step's time that the encoder may take; the search needs the rest."""
 
 
 async def search_passages(
@@ -25,23 +28,44 @@ async def search_passages(
     sections: SectionStore,
     embedder: Embedder,
     access: Access,
+    seconds: float,
 ) -> RetrievalUpdate:
     """Search by vector, in one tier or two, and by BM25 at once, and fuse the two rankings.
 
-    Reads: request. Writes: hits, best first. Raises: StoreUnavailable, StoreTimeout.
+    Reads: request. Writes: hits, best first; without a vector, embedded and degraded.
+    Raises: StoreUnavailable, StoreTimeout.
     """
     request, context = state["request"], runtime.context
-    embedding = await embedder.embed_question(request["question"])
     limit, filters = context.search_candidates, request["filters"]
-    if context.two_tier:
-        by_vector = _two_tier(chunks, sections, embedding, context, filters, access)
-    else:
-        by_vector = chunks.search_vector(embedding, limit=limit, filters=filters, access=access)
+
+    async def by_meaning() -> list[Hit] | Degradation:
+        try:
+            async with asyncio.timeout(ENCODING * seconds):
+                embedding = await embedder.embed_question(request["question"])
+        except (ModelUnavailable, TimeoutError) as error:
+            return _degraded(error)
+        if context.two_tier:
+            return await _two_tier(chunks, sections, embedding, context, filters, access)
+        return await chunks.search_vector(embedding, limit=limit, filters=filters, access=access)
+
     dense, bm25 = await asyncio.gather(
-        by_vector,
-        chunks.search_text(request["question"], limit=limit, filters=filters, access=access),
+        by_meaning(),
+        chunks.search_text(request["words"], limit=limit, filters=filters, access=access),
     )
-    return RetrievalUpdate(hits=_fuse(dense, bm25, context.rrf_k))
+    if isinstance(dense, list):
+        return RetrievalUpdate(hits=_fuse(dense, bm25, context.rrf_k))
+    hits = _fuse([], bm25, context.rrf_k)
+    return RetrievalUpdate(hits=hits, embedded=False, degraded=[dense])
+
+
+def _degraded(error: ModelUnavailable | TimeoutError) -> Degradation:
+    late = isinstance(error, TimeoutError)
+    return Degradation(
+        stage="search_passages",
+        reason="The encoder did not answer within its time." if late else str(error),
+        effect="passages are found by their words alone",
+        failed=False,
+    )
 
 
 async def _two_tier(

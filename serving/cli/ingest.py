@@ -79,6 +79,8 @@ async def take_in(
             elif payload["event"] == "loaded":
                 landed, read = read, payload["done"]
                 bar(landed, payload["total"], "Taking in")
+            elif payload["event"] == "enriched":
+                bar(landed, None, f"Asking {payload['done']}/{payload['total']}")
             elif payload["event"] == "written":
                 # A batch is written while the one after it is embedded.
                 bar(landed, None, "Taking in")

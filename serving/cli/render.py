@@ -92,6 +92,8 @@ def ingested(report: Mapping[str, Any]) -> None:
         )
     for entry in report["degraded"]:
         _console.print(f"  [yellow]{escape(entry['effect'])}[/yellow]: {escape(entry['reason'])}")
+    if "llm" in report:
+        _console.print(f"  {_cost(report['llm'])}.")
     for skipped in report["skipped"]:
         _console.print(
             f"  [yellow]skipped[/yellow] {escape(skipped['source'])}: {escape(skipped['reason'])}"
@@ -149,19 +151,17 @@ class Trace:
         _console.print()
         _console.print(Panel(escape(self.state["context"]), title="context", border_style="dim"))
         _lost(self.state["degraded"])
-        _console.print(f"[dim]{self._total:.0f} ms in steps{_cost(self.state)}[/dim]")
+        cost = f"; {_cost(self.state['diagnostics']['ledger'])}" if self.state["calls"] else ""
+        _console.print(f"[dim]{self._total:.0f} ms in steps{cost}[/dim]")
 
 
-def _cost(state: Mapping[str, Any]) -> str:
-    spent = state["diagnostics"]["ledger"]
-    if not state["calls"]:
-        return ""
+def _cost(spent: Mapping[str, Any]) -> str:
+    """What a language model took, in words."""
     money = "price unknown" if spent["money"] is None else f"${spent['money']:.6f}"
     calls = f"{spent['calls']} calls of a language model"
-    if spent["from_cache"]:
+    if spent.get("from_cache"):
         calls += f" and {spent['from_cache']} from the cache"
-    tokens = f"{spent['input_tokens']} + {spent['output_tokens']} tokens"
-    return f"; {calls}, {tokens}, {money}"
+    return f"{calls}, {spent['input_tokens']} + {spent['output_tokens']} tokens, {money}"
 
 
 def check_table(rows: Sequence[tuple[str, str, str, str]]) -> None:

@@ -26,7 +26,7 @@ def _admit(update: State, _: State) -> list[str]:
     if request["discover"]:
         size = len(request["question"])
         lines.append(f"a text of {size:,} characters; BM25 looks for: {request['words'][:80]}")
-    return lines + update["traversal"]["why"]
+    return [*lines, *update["traversal"]["why"]]
 
 
 def _search(update: State, _: State) -> list[str]:
@@ -43,7 +43,7 @@ def _extract(update: State, _: State) -> list[str]:
     intent = f"{found['intent']} ({found['confidence']:.2f})"
     lines = [f"{found['rung']}, {intent}: {_listed(names)}; {others} other word groups"]
     where = [f"{key}: {found[key]}" for key in ("time", "place") if found[key]]
-    return lines + where + update["traversal"]["why"]
+    return [*lines, *where, *update["traversal"]["why"]]
 
 
 def _link(update: State, _: State) -> list[str]:
@@ -56,6 +56,7 @@ def _link(update: State, _: State) -> list[str]:
 def _expand(update: State, _: State) -> list[str]:
     walked = [e for e in update["entities"] if e["path"]]
     lines = [f"{len(walked)} entities reached" + (", sparse" if update["sparse"] else "")]
+    lines += [why for why in update["traversal"]["why"] if why.startswith("walked without dates")]
     for entity in walked[:LISTED]:
         path = ", ".join(f"{s['source']} —{s['type']}→ {s['target']}" for s in entity["path"])
         lines.append(f"hop {entity['hop']}  {entity['score']:.3f}  {path}")

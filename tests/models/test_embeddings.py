@@ -10,9 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.models import embeddings
-from clew.models.embeddings import ModelUnavailable, SentenceEmbedder, Vector, pack, unpack
+from clew.models.embeddings import (
+    MOST_WINDOWS,
+    ModelUnavailable,
+    SentenceEmbedder,
+    Vector,
+    pack,
+    unpack,
+)
 from clew.settings import BUNDLED_MODEL
+from clew.stores.cache import Cache
 
 TEXTS = [f"Sentence {n} about {word}." for n, word in enumerate(["ships", "law", "rain"] * 5)]
 
@@ -69,7 +76,7 @@ def test_packing_keeps_a_vector_up_to_half_precision() -> None:
 async def test_a_question_is_encoded_once_and_remembered(
     own: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embeddings, "QUESTION_CACHE", 2)
+    monkeypatch.setattr(own, "_questions", Cache[Vector]("questions", 2))
     encoded: list[str] = []
     encode = own._encode
 
@@ -85,6 +92,45 @@ async def test_a_question_is_encoded_once_and_remembered(
     for question in ("two", "one", "three", "one", "two"):
         await own.embed_question(question)
     assert encoded == ["two", "three", "two"], "what was asked longest ago is forgotten first"
+
+
+async def test_a_text_longer_than_the_encoder_reads_is_the_mean_of_its_windows(
+    embedder: SentenceEmbedder,
+) -> None:
+    sea = "The ship sailed over the ocean. " * 60
+    bread = "The baker kneads dough with yeast. " * 60
+    assert embedder.count_tokens(sea) > embedder.max_tokens
+    vector = await embedder.embed_question(sea + bread)
+    ship, baker, law = await embedder.embed(
+        ["a ship on the ocean", "a baker and his dough", "income tax law"]
+    )
+    assert vector.dtype == np.float32
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
+    # What is cut off when the text is read once counts as much as what comes first.
+    (first,) = await embedder.embed([sea + bread])
+    assert first @ baker < 0.2 < vector @ baker
+    assert vector @ ship > 0.2 > vector @ law
+
+
+async def test_the_windows_of_a_text_are_read_whole_and_lie_evenly_over_it(
+    embedder: SentenceEmbedder,
+) -> None:
+    most = embedder.max_tokens - 2
+    for words in (1, most, most + 1, 2 * most, 3 * most + 7):
+        # Each Chinese character is a token of its own.
+        text = "".join(map(chr, range(0x4E00, 0x4E00 + words)))
+        windows = embedder._windows(text)
+        assert all(embedder.count_tokens(window) <= most for window in windows)
+        assert {*"".join(windows)} == {*text}, "nothing is left out"
+    windows = embedder._windows(" ".join(["begin", *["word"] * 50_000, "end"]))
+    assert len(windows) == MOST_WINDOWS
+    assert windows[0].startswith("begin")
+    assert windows[-1].endswith("end")
+
+
+async def test_a_short_text_has_the_vector_it_has_by_itself(embedder: SentenceEmbedder) -> None:
+    (alone,) = await embedder.embed(["Where was she born?"])
+    assert (await embedder.embed_question("Where was she born?")).tolist() == alone.tolist()
 
 
 async def test_token_spans_cover_the_words_where_they_stand(embedder: SentenceEmbedder) -> None:

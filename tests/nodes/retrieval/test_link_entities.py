@@ -223,7 +223,7 @@ async def test_what_was_looked_up_is_known_until_the_namespace_changes(services:
     fresh = replace(services, links=Cache("links", 10))
     known = scope_of(ACCESS, [7])
     first = await link(fresh, "Katherine Mansfield", "Guybrush", scope=known)
-    down = replace(fresh, entities=Faulty(services.entities, find_exact=fails(gone())))  # type: ignore[arg-type]  # stands in
+    down = replace(fresh, entities=Faulty(services.entities, find_exact=fails(gone())))
     assert await link(down, "Katherine Mansfield", "Guybrush", scope=known) == first
     assert (fresh.links.hits, fresh.links.misses) == (1, 1)
     for other in (scope_of(ACCESS, [8]), scope_of(Access(("default",), ("ann",)), [7]), None):

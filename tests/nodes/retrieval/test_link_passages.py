@@ -97,7 +97,7 @@ async def test_additive_shows_the_search_or_the_walk_whichever_counted(services:
 async def test_the_places_are_those_of_the_stages_that_gave_them(
     services: Services, anchors: int, unseen: set[str]
 ) -> None:
-    context = patient(top_k=20, search_candidates=10, anchor_passages=anchors)
+    context = patient(top_k=20, search_candidates=10, anchor_passages=anchors, intent="general")
     state = await ask(services, QUESTION, context)
     hits = {hit["id"]: hit for hit in state["hits"]}
     places = {
@@ -167,7 +167,7 @@ async def test_where_a_passage_comes_from_costs_no_query(
     assert asked == [queries.LINKS]
     asked.clear()
     after = cast("RetrievalState", {**state, **linked})
-    built = await build_context(after, runtime, **given)
+    built = await build_context(after, runtime, breakers=[], left_ms=1000.0, **given)
     assert asked == [queries.NEIGHBOURS]
     assert len(built["documents"]) > 20
     assert all(document.metadata["trail"]["stages"]["fused"] for document in built["documents"])

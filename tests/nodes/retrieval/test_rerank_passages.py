@@ -19,7 +19,14 @@ from clew.nodes.retrieval.rerank_passages import rerank_passages
 from clew.services import Services
 from clew.state import RetrievalState
 from clew.tests.graph.scene import ask, giving, patient, world
-from clew.tests.models.cross_encoder import Clock, Slow, Stuck, paced, save_cross_encoder
+from clew.tests.models.cross_encoder import (
+    Clock,
+    Slow,
+    Stuck,
+    loaded,
+    paced,
+    save_cross_encoder,
+)
 
 QUESTION = "Whom did Katherine Mansfield marry?"
 
@@ -28,9 +35,8 @@ QUESTION = "Whom did Katherine Mansfield marry?"
 async def tiny(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Reranker]:
     path = tmp_path_factory.mktemp("cross-encoder")
     save_cross_encoder(path)
-    opened = await Reranker.open(str(path))
-    yield opened
-    opened.close()
+    async with loaded(path) as reranker:
+        yield reranker
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +61,7 @@ def state(count: int) -> RetrievalState:
 
 async def rerank(reranker: Reranker, count: int = 25, **fields: Any) -> RetrievalState:
     runtime = Runtime(context=patient(**{"rerank_ms": 200, **fields}))
-    return await rerank_passages(state(count), runtime, reranker=reranker)
+    return await rerank_passages(state(count), runtime, reranker=reranker, seconds=60)
 
 
 def read(update: RetrievalState) -> int:
@@ -148,7 +154,8 @@ async def test_a_reading_past_its_deadline_builds_no_queue_behind_it(
         return await step(state(25), Runtime(context=patient(**fields)))
 
     cut = await run(search_ms=100)
-    assert cut["degraded"][0]["reason"] == "It did not finish within its time."
+    said = "The cross-encoder did not read 20 passages in 100 ms."
+    assert cut["degraded"][0]["reason"] == said
     assert stuck.begun.is_set()
     clock.now += 1.0
     for update in await asyncio.gather(*(run(rerank_ms=200) for _ in range(100))):

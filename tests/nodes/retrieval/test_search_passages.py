@@ -1,7 +1,8 @@
-"""Two tiers by meaning beside one by words: near sections first, then the passages inside them."""
+"""Two tiers by meaning beside one by words, and one by words alone when the encoder fails."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,9 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from clew.context import RetrievalContext
-from clew.models.embeddings import SentenceEmbedder
+from clew.models.embeddings import ModelUnavailable, SentenceEmbedder
 from clew.services import Services
 from clew.serving.cli.options import context_from
+from clew.settings import BUNDLED_MODEL
 from clew.state import SearchHit
 from clew.stores.access import acting_as
 from clew.tests.graph.scene import Faulty, ask, fails, gone, ingest, patient, with_faults, world
@@ -131,6 +133,102 @@ async def test_a_tier_that_does_not_answer_leaves_the_passages_of_the_graph(
     )
     assert [entry["stage"] for entry in state["degraded"]] == ["search_passages"]
     assert [d.metadata["document_id"] for d in state["documents"]] == ["named"]
+
+
+@pytest.fixture
+async def encoder() -> AsyncIterator[SentenceEmbedder]:
+    """An encoder that a test may break."""
+    opened = await SentenceEmbedder.open(BUNDLED_MODEL, batch=4)
+    yield opened
+    opened.close()
+
+
+async def by_words_alone(
+    services: Services, broken: Services, reason: str, **fields: Any
+) -> dict[str, Any]:
+    """The state after a question that the encoder did not answer."""
+    state = await ask(broken, QUESTION, patient(**fields), namespaces=["tiers"])
+    assert [entry for entry in state["degraded"] if entry["stage"] == "search_passages"] == [
+        {
+            "stage": "search_passages",
+            "reason": reason,
+            "effect": "passages are found by their words alone",
+            "failed": False,
+        }
+    ]
+    assert not state["embedded"]
+    assert by_words(state["hits"]) == by_words(await hits(services, "tiers"))
+    assert not dense(state["hits"])
+    assert {candidate["signals"]["dense"] for candidate in state["candidates"]} == {0.0}
+    return state
+
+
+async def test_without_the_encoder_passages_are_found_by_their_words(services: Services) -> None:
+    sentence = "The encoder is out of memory."
+    asked: list[str] = []
+
+    async def lost(_: Any, question: str) -> Any:
+        asked.append(question)
+        raise ModelUnavailable(sentence)
+
+    broken = with_faults(services, embedder={"embed_question": lost})
+    state = await by_words_alone(services, broken, sentence)
+    assert asked[0] == QUESTION
+    assert TOPICS["sea"] in {document.page_content for document in state["documents"]}
+    asked.clear()
+    await ask(broken, QUESTION, namespaces=["tiers"])
+    assert len(asked) == 1, "no later step asks it again"
+
+
+async def test_an_encoder_stuck_in_its_thread_does_not_hang_the_run(
+    services: Services, encoder: SentenceEmbedder
+) -> None:
+    release = threading.Event()
+    encoder._thread.submit(release.wait)
+    stuck = replace(services, embedder=encoder)
+    try:
+        state = await by_words_alone(
+            services, stuck, "The encoder did not answer within its time.", search_ms=400
+        )
+    finally:
+        release.set()
+    assert state["documents"]
+    # When it comes back, it has nothing left of what nobody waits for.
+    vector = await encoder.embed_question(QUESTION)
+    assert vector.shape == (encoder.dimension,)
+
+
+async def test_an_encoder_that_answers_degrades_nothing(services: Services) -> None:
+    state = await ask(services, QUESTION, namespaces=["tiers"])
+    assert (state["embedded"], state["degraded"]) == (True, [])
+    assert dense(state["hits"])
+
+
+async def test_a_vector_search_that_fails_is_no_fault_of_the_encoder(services: Services) -> None:
+    broken = with_faults(services, chunks={"search_vector": fails(gone())})
+    state = await ask(broken, "Which herring is in the Ocean?", namespaces=["tiers"])
+    (entry,) = [one for one in state["degraded"] if one["stage"] == "search_passages"]
+    assert (entry["failed"], entry["reason"]) == (True, "Nobody answers.")
+    assert state["embedded"]
+
+
+async def test_without_a_vector_entities_keep_the_order_of_the_walk(services: Services) -> None:
+    pages = [
+        {"id": "ada", "title": "Ada Lovelace", "text": "Ada Lovelace met Mary Somerville."},
+        {"id": "mary", "title": "Mary Somerville", "text": "Mary Somerville lived in Jedburgh."},
+        {"id": "bab", "title": "Charles Babbage", "text": "Charles Babbage met Ada Lovelace."},
+    ]
+    await ingest(services, pages, namespace="walked")
+    broken = with_faults(services, embedder={"embed_question": fails(ModelUnavailable("Gone."))})
+    context = patient(graph_expansion_hops=2)
+    state = await ask(broken, "Whom did Ada Lovelace meet?", context, namespaces=["walked"])
+    named = {seed["id"] for seed in state["seeds"] if seed["via"] != "anchor"}
+    reached = [e for e in state["entities"] if e["id"] not in named and e["seed"] in named]
+    assert len(reached) > 1
+    assert [(-e["score"], e["id"]) for e in reached] == sorted(
+        (-e["score"], e["id"]) for e in reached
+    )
+    assert "rerank_entities" not in {entry["stage"] for entry in state["degraded"]}
 
 
 def test_two_tiers_are_set_for_a_run_within_bounds() -> None:
