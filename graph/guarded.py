@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..stores.access import Access
 from ..stores.breaker import Breaker
+from ..stores.errors import StoreMisconfigured, StoreUnavailable
 from ..stores.patience import within
 from ..stores.protocols import GraphStore
 from ..stores.records import Mention, ReachedEntity, Relationship
@@ -30,7 +31,7 @@ class GuardedGraph:
     """A `GraphStore` whose every call asks the breaker for a permit and ends by the deadline.
 
     A call that is late counts as a failure, unless the run had less time left than the step would
-    have had by itself.
+    have had by itself; so does one that is refused for how the database is configured.
     """
 
     def __init__(self, graph: GraphStore, breaker: Breaker, deadline: Deadline) -> None:
@@ -78,5 +79,8 @@ class GuardedGraph:
                     if not self._deadline.hurried:
                         raise
                     raise OutOfTime("The run's time was over while the graph was asked.") from error
+                except StoreMisconfigured as error:
+                    # A password that was changed ends no question that search can answer.
+                    raise StoreUnavailable(str(error)) from error
         finally:
             call.close()  # when the breaker let nobody through, it was never awaited

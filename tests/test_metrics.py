@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -30,11 +31,9 @@ async def test_circuits_and_lookups_are_told_while_their_owner_lives() -> None:
     owner, second = Owner(), Owner()
     watch(owner, [breaker], [cache])
     assert scraped()["clew_circuit_state", "a test"] == 0
-    try:
+    with pytest.raises(OSError, match="gone"):
         async with breaker.call():
-            raise OSError
-    except OSError:
-        pass
+            raise OSError("gone")
     cache.put("a", 1)
     assert [cache.get("a"), cache.get("b"), cache.get("a")] == [1, None, 1]
     found = scraped()

@@ -11,7 +11,6 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime, ServerInfo
 
-from clew.context import RetrievalContext
 from clew.graph import retrieval
 from clew.graph.given import identity_of
 from clew.graph.resilience import RESERVED_MS
