@@ -1,4 +1,4 @@
-"""A run's saved answers in place of the model that gave them."""
+"""A run's saved answers in place of the models that gave them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from ..stores.breaker import Breaker
 from ..stores.cache import Scope
 from ..stores.errors import InvalidInput
 from .chat import Answered
+from .embeddings import ModelUnavailable
 from .ledger import ModelCall
+from .reranker import Reading, Reranker, reading_key
 
-__all__ = ["ReplayedChat"]
+__all__ = ["ReplayedChat", "ReplayedReranker"]
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -66,3 +68,30 @@ class ReplayedChat:
                 f"The saved answer to the {prompt.name} prompt does not have the shape of a "
                 f"{prompt.answer.__name__}; save the run anew."
             ) from error
+
+
+class ReplayedReranker(Reranker):
+    """A `Reranker` that gives one saved reading, or fails as it failed then."""
+
+    def __init__(self, name: str, key: str, reading: Reading, error: str | None) -> None:
+        self.name = name
+        self.breaker = Breaker("reranker", failures=())
+        self._key, self._reading, self._error = key, reading, error
+
+    async def read(
+        self,
+        question: str,
+        texts: Sequence[str],
+        *,
+        ms: float,  # noqa: ARG002  # a saved reading takes no time
+        seconds: float,  # noqa: ARG002
+    ) -> Reading:
+        """The saved reading. Raises `InvalidInput` when it was of other passages."""
+        if self._error is not None:
+            raise ModelUnavailable(self._error)
+        if reading_key(question, texts) != self._key:
+            raise InvalidInput(
+                "The saved run's cross-encoder read other passages: what is stored has changed "
+                "since, or the settings; save the run anew."
+            )
+        return self._reading

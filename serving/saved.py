@@ -13,9 +13,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..context import RetrievalContext
 from ..models.ledger import ModelCall
-from ..models.replay import ReplayedChat
+from ..models.replay import ReplayedChat, ReplayedReranker
+from ..models.reranker import Reading
 from ..services import Services
 from ..settings import Settings
+from ..state import CrossReading
 from ..stores.errors import InvalidInput
 
 __all__ = ["SavedRun", "load_run", "replaying", "save_run"]
@@ -33,7 +35,8 @@ class Returned(BaseModel):
 class SavedRun(BaseModel):
     """A run: what was asked, as whom and how, what models said, and what came back.
 
-    `versions` are those of the indexes it asked; `model` is none when there was no language model.
+    `versions` are those of the indexes it asked. `model` and `reranker` are none when there was no
+    language model and no cross-encoder; `unread`: why the latter gave no reading.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -46,6 +49,9 @@ class SavedRun(BaseModel):
     model: str | None
     versions: dict[str, int]
     calls: list[ModelCall]
+    reranker: str | None
+    reading: CrossReading | None
+    unread: str | None
     returned: list[Returned]
 
     @property
@@ -92,6 +98,11 @@ def save_run(
         model=settings.chat_model,
         versions=dict(zip(request["namespaces"], request["versions"], strict=True)),
         calls=state["calls"],
+        reranker=settings.reranker_model,
+        reading=state["reading"],
+        unread=next(
+            (one["reason"] for one in state["degraded"] if one["stage"] == "rerank_passages"), None
+        ),
         returned=_returned(state),
     )
     folder = _folder(settings)
@@ -121,9 +132,19 @@ def load_run(name: str, settings: Settings) -> SavedRun:
 
 
 def replaying(services: Services, run: SavedRun) -> Services:
-    """The same services, with the saved answers in place of the language model."""
+    """The same services, with what was saved in place of the models that said it."""
     chat = None if run.model is None else ReplayedChat(run.calls)
-    return replace(services, chat=chat)
+    return replace(services, chat=chat, reranker=_reranker(run))
+
+
+def _reranker(run: SavedRun) -> ReplayedReranker | None:
+    if run.reranker is None:
+        return None
+    if run.reading is not None:
+        reading = Reading(run.reading["scores"], run.reading["lost"])
+        return ReplayedReranker(run.reranker, run.reading["key"], reading, None)
+    # Without a reading and a reason there was nothing to read, and nobody will ask.
+    return ReplayedReranker(run.reranker, "", Reading([], None), run.unread)
 
 
 def _returned(state: Mapping[str, Any]) -> list[Returned]:

@@ -20,6 +20,7 @@ __all__ = [
     "MAX_QUESTION",
     "MAX_TURNS",
     "Candidate",
+    "CrossReading",
     "EntityPassage",
     "FilterInput",
     "LinkTrail",
@@ -292,6 +293,17 @@ class RankedPassage(TypedDict):
     reranker: float | None
 
 
+class CrossReading(TypedDict):
+    """What the cross-encoder said of the first passages, in their order, and why not of all.
+
+    `key` identifies the question and the passages it was given.
+    """
+
+    key: str
+    scores: list[float]
+    lost: str | None
+
+
 class MapEdge(TypedDict):
     """One line of the relationship map."""
 
@@ -328,6 +340,7 @@ class RetrievalState(TypedDict, total=False):
     entity_passages: list[EntityPassage]
     candidates: list[Candidate]
     ranked: list[RankedPassage]
+    reading: CrossReading | None
     relationships: list[MapEdge]
     context: str
     documents: list[Document]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from clew.tests.serving.conftest import main_here
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(<!-- not run: [^\n]+ -->\n)?```(sh|python)\n(.*?)```", re.DOTALL)
+SHELL = {"|", ">", "<", "&&", ";", "&"}
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -34,28 +38,44 @@ def data_dir() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_on_the_page_works(page: Path, data_dir: Path) -> None:
+def test_every_command_on_the_page_works(
+    page: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = {"CLEW_DATA_DIR": str(data_dir), "HF_HUB_OFFLINE": "1"}
+    monkeypatch.chdir(ROOT)
+    for language, text in blocks(page):
+        for command in commands(text) if language == "sh" else [[sys.executable, "-c", text]]:
+            if command[0] == "clew":
+                done = main_here(
+                    *command[1:], environment=environment, patch=monkeypatch, capsys=capsys
+                )
+            else:
+                done = run(command, environment)
+            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+            assert done.stdout.strip(), f"{command} said nothing"
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands of a block: each by itself when all are `clew`, which then run in this process
+    with the libraries that it has loaded; else the whole of it as a script.
+    """
+    lines = [shlex.split(line, comments=True) for line in text.replace("\\\n", " ").splitlines()]
+    given = [line for line in lines if line]
+    plain = all(line[0] == "clew" and not SHELL & set(line) for line in given)
+    return given if plain else [["bash", "-euc", text]]
+
+
+def run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     bare = {key: value for key, value in os.environ.items() if not key.startswith("CLEW_")}
     tools = f"{Path(sys.executable).parent}{os.pathsep}{bare['PATH']}"
-    environment = {
-        **bare,
-        "PATH": tools,
-        "CLEW_DATA_DIR": str(data_dir),
-        "HF_HUB_OFFLINE": "1",
-    }
-    for language, text in blocks(page):
-        program = ["bash", "-euc", text] if language == "sh" else [sys.executable, "-c", text]
-        done = subprocess.run(
-            program,
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
-        assert done.stdout.strip(), f"{text} said nothing"
+    return subprocess.run(
+        command,
+        env={**bare, "PATH": tools, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)

@@ -109,6 +109,7 @@ async def admit(
         entity_passages=[],
         candidates=[],
         ranked=[],
+        reading=None,
         relationships=[],
         context="",
         documents=[],

@@ -5,9 +5,9 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
-from ...models.reranker import Reranker
+from ...models.reranker import Reranker, reading_key
 from ...ranking.trail import CROSS_ENCODER
-from ...state import Degradation, RankedPassage, RetrievalState, RetrievalUpdate
+from ...state import CrossReading, Degradation, RankedPassage, RetrievalState, RetrievalUpdate
 from ...state.retrieval import Standing
 
 __all__ = ["rerank_passages"]
@@ -23,8 +23,8 @@ async def rerank_passages(
     """Order the best passages by the cross-encoder; the rest keep their places behind them.
 
     While the cross-encoder is slow or busy it reads fewer or none, which `degraded` says.
-    Reads: ranked. Writes: ranked, degraded. Raises: ModelUnavailable, CircuitOpen; the former
-    order then stands.
+    Reads: ranked. Writes: ranked, reading, degraded. Raises: ModelUnavailable, CircuitOpen; the
+    former order then stands.
     """
     context, ranked = runtime.context, state["ranked"]
     best = ranked[: context.rerank_candidates]
@@ -33,8 +33,10 @@ async def rerank_passages(
     texts = [f"{r['passage']['header']}\n{r['passage']['text']}" for r in best]
     # What the step's ceiling would cut off is too slow as well.
     ms = min(context.rerank_ms, context.search_ms)
-    scores, lost = await reranker.read(state["request"]["question"], texts, ms=ms, seconds=seconds)
-    update = RetrievalUpdate()
+    question = state["request"]["question"]
+    scores, lost = await reranker.read(question, texts, ms=ms, seconds=seconds)
+    reading = CrossReading(key=reading_key(question, texts), scores=scores, lost=lost)
+    update = RetrievalUpdate(reading=reading)
     if scores:
         update["ranked"] = _ordered(ranked[: len(scores)], scores) + ranked[len(scores) :]
     if lost:

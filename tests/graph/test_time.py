@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -22,6 +23,7 @@ from clew.stores.access import Access
 from clew.stores.errors import StoreTimeout, StoreUnavailable
 from clew.stores.patience import within
 from clew.stores.walk import Walk
+from clew.tests.models.chat_server import QUESTION, chat_server, open_chat, understood
 from clew.tests.timing import best_of_three
 
 from .scene import Faulty, ask, breaker, fails, giving, gone, patient, sleeps, with_faults, world
@@ -164,6 +166,21 @@ async def test_time_between_the_steps_counts(services: Services) -> None:
     taken = 60_000 - RESERVED_MS - state["steps"][-1]["left_ms"]
     assert taken <= (time.monotonic() - state["steps"][0]["begun"]) * 1000
     assert taken > sum(step["ms"] for step in state["steps"][3:]) + 50
+
+
+async def test_the_language_model_is_asked_beside_the_search(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with chat_server() as llm:
+        llm.says(QUESTION, replace(understood("Katherine Mansfield"), delay=0.2))
+        chat = await open_chat(llm, monkeypatch)
+        both = with_faults(services, chunks={"search_vector": sleeps(0.2)})
+        state = await ask(replace(both, chat=chat), NAMED)
+    began = {step["node"]: step["begun"] for step in state["steps"]}
+    ended = {step["node"]: step["begun"] + step["ms"] / 1000 for step in state["steps"]}
+    for one, other in itertools.permutations(("search_passages", "extract_entities")):
+        assert began[one] < ended[other] - 0.15
+    assert state["understanding"]["rung"] == "llm"
 
 
 async def test_the_record_that_stands_in_has_what_time_is_left(services: Services) -> None:

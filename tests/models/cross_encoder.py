@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from clew.models.embeddings import ModelUnavailable
 from clew.models.pace import Pace
 from clew.models.reranker import Reranker
+from clew.stores.breaker import Breaker
 
-__all__ = ["Clock", "Slow", "Stuck", "paced", "save_cross_encoder"]
+__all__ = ["Clock", "Slow", "Stuck", "loaded", "paced", "reranker_breaker", "save_cross_encoder"]
 
 WORDS = (
     "who", "did", "she", "marry", "murry", "mansfield", "woolf", "writer", "press", "born",
@@ -72,8 +76,20 @@ class Stuck(Slow):
         return super().predict(pairs, **how)
 
 
+def reranker_breaker(clock: Callable[[], float] = time.monotonic) -> Breaker:
+    return Breaker("reranker", failures=(ModelUnavailable,), clock=clock)
+
+
+@asynccontextmanager
+async def loaded(folder: Path) -> AsyncIterator[Reranker]:
+    """The reranker of a folder, as a user would load it."""
+    reranker = await Reranker.open(str(folder), breaker=reranker_breaker())
+    yield reranker
+    reranker.close()
+
+
 def paced(model: Any, clock: Clock) -> Reranker:
     """A reranker around a slow model, on its clock."""
-    reranker = Reranker(model, "tiny")
+    reranker = Reranker(model, "tiny", breaker=reranker_breaker(clock))
     reranker.pace = Pace(clock=clock)
     return reranker

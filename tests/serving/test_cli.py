@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from clew.stores.errors import StoreUnavailable
+from clew.stores.postgres.chunks import PostgresChunkStore
+from clew.stores.postgres.entities import PostgresEntityStore
+
 from .conftest import CORPUS, Command, run_clew
 
 LOU = "Where was the wife of Lou Breslow born?"
@@ -144,17 +148,22 @@ def test_a_wrong_setting_names_the_variable(clew: Command) -> None:
     assert "CLEW_POOL_SIZE" in done.stderr
 
 
-def test_a_run_without_time_traces_what_it_went_without_and_ends_in_one_sentence(
-    clew: Command, tmp_path: Path
+def test_a_run_without_a_source_traces_what_it_went_without_and_ends_in_one_sentence(
+    clew: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ada.md").write_text("# Ada Lovelace\n\nShe met Charles Babbage.")
     assert clew("ingest", str(tmp_path), "-n", "x").returncode == 0
-    # Less than what is kept back for the context: every optional step is out of time.
-    done = clew("trace", "Ada Lovelace?", "-n", "x", "-s", "budget_ms=100")
+
+    async def nobody(*_: object, **__: object) -> None:
+        raise StoreUnavailable("Nobody answers.")
+
+    monkeypatch.setattr(PostgresChunkStore, "search_text", nobody)
+    monkeypatch.setattr(PostgresEntityStore, "find_exact", nobody)
+    done = clew("trace", "Ada Lovelace?", "-n", "x", "-s", "budget_ms=20000")
     assert done.returncode == 1
     for step in ("search_passages", "link_entities"):
         [line] = [line for line in done.stdout.splitlines() if line.startswith(step)]
-        assert "The run was out of time before this step." in line
+        assert "Nobody answers." in line
     assert done.stderr.startswith("clew: Neither the search nor the graph could be asked")
 
 

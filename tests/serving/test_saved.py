@@ -20,6 +20,7 @@ from clew.tests.models.chat_server import (
     synonyms,
     understood,
 )
+from clew.tests.models.cross_encoder import save_cross_encoder
 
 from .conftest import Command
 
@@ -103,6 +104,27 @@ def test_a_model_that_failed_fails_again(
     again = clew("trace", "--replay", saved_id(first.stdout), CLEW_DATA_DIR=str(tmp_path))
     assert reason in " ".join(again.stdout.split())
     assert "It came to the same passages and scores." in again.stdout
+
+
+def test_the_cross_encoders_reading_is_repeated_without_it(
+    clew: Command, world: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "cross-encoder"
+    model.mkdir()
+    save_cross_encoder(model)
+    settings = {"CLEW_DATA_DIR": str(tmp_path), "CLEW_RERANKER_MODEL": str(model)}
+    first = clew("trace", ASKED, "-n", "world", *PATIENT, "--save", **settings)
+    assert first.returncode == 0, first.stderr
+    name = saved_id(first.stdout)
+    run = json.loads((tmp_path / "runs" / f"{name}.json").read_text("utf-8"))
+    assert len(run["reading"]["scores"]) == len(run["returned"]) > 1
+    again = clew("trace", "--replay", name, CLEW_DATA_DIR=str(tmp_path))
+    assert again.returncode == 0, again.stderr
+    assert "It came to the same passages and scores." in again.stdout
+    assert clew("delete", "quibble.md", "-n", "world").returncode == 0
+    other = clew("trace", "--replay", name, CLEW_DATA_DIR=str(tmp_path))
+    assert other.returncode == 2
+    assert "cross-encoder read other passages" in other.stderr
 
 
 def test_what_has_changed_since_is_said(

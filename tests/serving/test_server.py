@@ -88,7 +88,10 @@ def test_a_server_takes_documents_in_and_answers_without_blocking_its_loop(
         assert not answer["degraded"]
 
         schemas = client.get(f"/assistants/{_id(graphs, 'retrieval')}/schemas").json()
-        assert set(schemas["input_schema"]["properties"]) == {"question", "namespaces", "filters"}
+        assert set(schemas["input_schema"]["properties"]) == {
+            *("question", "passage", "document_id", "history"),
+            *("namespaces", "filters"),
+        }
         hops = schemas["context_schema"]["properties"]["graph_expansion_hops"]
         assert (hops["minimum"], hops["maximum"], hops["default"]) == (1, 3, 1)
         assert hops["description"]
