@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ..stores.access import Access
-from ..stores.breaker import Breaker
+from ..stores.breaker import Breaker, CircuitOpen
 from ..stores.errors import StoreMisconfigured, StoreUnavailable
 from ..stores.patience import within
 from ..stores.protocols import GraphStore
@@ -82,5 +82,6 @@ class GuardedGraph:
                 except StoreMisconfigured as error:
                     # A password that was changed ends no question that search can answer.
                     raise StoreUnavailable(str(error)) from error
-        finally:
-            call.close()  # when the breaker let nobody through, it was never awaited
+        except CircuitOpen:
+            call.close()  # it was never awaited
+            raise

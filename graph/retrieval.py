@@ -34,6 +34,11 @@ from .steps import Branches, OpenServices, Step, wire
 __all__ = ["BRANCHES", "EDGES", "STEPS", "build", "graph"]
 
 
+def searching(state: RetrievalState) -> str:
+    """How long a search may take: when nothing else can answer, as long as there is time."""
+    return "search_ms" if state["plan"]["mode"] == "hybrid" else "budget_ms"
+
+
 def without_links(state: RetrievalState) -> str:
     """What an answer lacks when names were not linked."""
     return "synonyms add nothing" if state["expanded"] else "the graph is left out"
@@ -41,7 +46,7 @@ def without_links(state: RetrievalState) -> str:
 
 STEPS = (
     Step(admit, ceiling="budget_ms"),
-    Step(search_passages, effect="passages come through the graph only", ceiling="search_ms"),
+    Step(search_passages, effect="passages come through the graph only", ceiling=searching),
     Step(extract_entities, effect="the question's entities are unknown", ceiling="llm_ms"),
     Step(link_entities, effect=without_links, ceiling="graph_ms"),
     Step(expand_graph, effect="the graph is left out", ceiling="graph_ms"),

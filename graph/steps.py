@@ -42,8 +42,9 @@ class Step:
     """A node and how it may fail.
 
     `effect`: what the answer lacks when the step fails, or what tells it from the state; `None`:
-    the run cannot do without it. `ceiling`: the context field with its time limit in ms; `None`
-    when it takes as long as it takes. `otherwise`: what the step leaves in the state when it fails.
+    the run cannot do without it. `ceiling`: the context field with its time limit in ms, or what
+    tells it from the state; `None` when it takes as long as it takes. `otherwise`: what the step
+    leaves in the state when it fails.
 
     A node that takes `seconds` is told how long it may take and minds the time itself. One that
     takes `graph` asks the graph database, behind its breaker; when that is a copy, the record may
@@ -52,7 +53,7 @@ class Step:
 
     node: Node
     effect: str | Callable[[Any], str] | None = None
-    ceiling: str | None = None
+    ceiling: str | Callable[[Any], str] | None = None
     otherwise: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -103,7 +104,7 @@ class Step:
         elapsed = elapsed_ms(_steps(state), invocation, begun)
         own, left = float("inf"), float("inf")
         if self.ceiling is not None:
-            own = float(getattr(context, self.ceiling))
+            own = float(getattr(context, _told(self.ceiling, state)))
             left = left_ms(context, elapsed, optional=self.effect is not None)
         return Given(
             services=services,
@@ -121,8 +122,7 @@ class Step:
         except EXPECTED as error:
             if self.effect is None:
                 raise self._fatal(error, given) from error
-            effect = self.effect if isinstance(self.effect, str) else self.effect(given.state)
-            lost = degradation(self.name, error, effect)
+            lost = degradation(self.name, error, _told(self.effect, given.state))
             instead = given.instead() if "graph" in self._wanted else None
             if instead is not None:
                 with suppress(*EXPECTED):
@@ -136,7 +136,7 @@ class Step:
         arguments = (given.state, given.runtime)[: 1 + self._takes_runtime]
         lent = {name: given[name] for name in self._wanted}
         slack = SLACK_SECONDS if {"seconds", "graph"} & lent.keys() else 0
-        return dict(await within(given.seconds + slack, self.node(*arguments, **lent)))
+        return dict(await within(given.seconds, self.node(*arguments, **lent), slack=slack))
 
     def _fatal(self, error: Exception, given: Given) -> Exception:
         """What ends a run that cannot do without this step."""
@@ -175,6 +175,11 @@ def wire(
         builder.add_edge(source, target)
     for source, (router, targets) in branches.items():
         builder.add_conditional_edges(source, router, targets)
+
+
+def _told(what: str | Callable[[Any], str], state: Any) -> str:
+    """What a table says, by itself or of the state."""
+    return what if isinstance(what, str) else what(state)
 
 
 def _after(state: Any, update: Mapping[str, Any], took: list[StepTime]) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from typing import NamedTuple, get_args
 
 from ..prompts.understand_question import Intent
 from .names import normalise
-from .periods import DateRange, PeriodFound, find_period, period_of
+from .periods import DateRange, PeriodFound, find_period
 from .places import PLACES
 from .spans import NameSpan, name_spans
 
-__all__ = ["LEAST_CONFIDENCE", "Reading", "period_of", "read_question"]
+__all__ = ["LEAST_CONFIDENCE", "Reading", "read_question"]
 
 LEAST_CONFIDENCE = 0.5
 """An intent less sure than this counts as general."""

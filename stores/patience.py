@@ -16,8 +16,12 @@ GRACE_SECONDS = 0.01
 _left_behind: set[asyncio.Task[Any]] = set()
 
 
-async def within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
+async def within(seconds: float, work: Coroutine[Any, Any, T], *, slack: float = 0.0) -> T:
     """The result of `work`; `TimeoutError` when it takes longer, whatever it does about that.
+
+    `slack`: seconds more for work that minds the time itself, counted from when its time was seen
+    to be over: a busy loop would otherwise see both ends at once, and cut off what was about to
+    say by itself that it is late.
 
     A driver that is cancelled may first tell a frozen server, and wait for its reply. Nobody waits
     for that here: it is left behind, to end when it can.
@@ -27,6 +31,8 @@ async def within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
     task = asyncio.create_task(work)
     try:
         await asyncio.wait({task}, timeout=seconds)
+        if slack and not task.done():
+            await asyncio.wait({task}, timeout=slack)
     finally:
         if not task.done():
             task.cancel()

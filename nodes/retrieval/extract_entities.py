@@ -11,8 +11,9 @@ from langgraph.runtime import Runtime
 
 from ...context import RetrievalContext
 from ...models.chat import Chat
-from ...models.intents import LEAST_CONFIDENCE, period_of, read_question
+from ...models.intents import LEAST_CONFIDENCE, read_question
 from ...models.names import mentions, normalise
+from ...models.periods import period_of
 from ...models.personas import Personas
 from ...models.spans import name_spans
 from ...prompts.understand_question import PROMPT, QuestionUnderstanding
