@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, get_type_hints
 
 from langchain_core.runnables.config import ensure_config
@@ -148,13 +149,13 @@ class Step:
             "raise budget_ms."
         )
 
-    @property
+    @cached_property
     def _wanted(self) -> list[str]:
         """The names of the node's keyword parameters."""
         parameters = inspect.signature(self.node).parameters.values()
         return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
 
-    @property
+    @cached_property
     def _takes_runtime(self) -> bool:
         return "runtime" in inspect.signature(self.node).parameters
 
