@@ -185,7 +185,7 @@ async def open_services(settings: Settings) -> Services:
         watch(
             services,
             services.breakers,
-            [services.answers, services.links, services.paths],
+            [services.answers, services.links, services.paths, embedder.questions],
         )
         return services
 

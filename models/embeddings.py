@@ -95,7 +95,7 @@ class SentenceEmbedder:
         # Encoding sets truncation on its tokenizer; another thread must not share that one.
         self._tokenizer = copy.deepcopy(model.tokenizer)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="clew-embedder")
-        self._questions = Cache[Vector]("questions", QUESTION_CACHE)
+        self.questions = Cache[Vector]("questions", QUESTION_CACHE)
 
     @classmethod
     async def open(cls, name: str, *, batch: int) -> SentenceEmbedder:
@@ -132,11 +132,11 @@ class SentenceEmbedder:
         """The vector of one question or text of any length, remembered."""
         # A text may be a whole document, and its vector is small.
         key = hashlib.sha256(question.encode("utf-8", "surrogatepass")).digest()
-        known = self._questions.get(key)
+        known = self.questions.get(key)
         if known is None:
             loop = asyncio.get_running_loop()
             known = await loop.run_in_executor(self._thread, self._encode_whole, question)
-            self._questions.put(key, known)
+            self.questions.put(key, known)
         return known
 
     def count_tokens(self, text: str) -> int:

@@ -1,8 +1,10 @@
-"""Passages by meaning and by words, fused by rank; by words alone when the encoder fails."""
+"""Passages by meaning and by words, fused by rank; by one of them when the other is late."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any, NamedTuple
 
 from langgraph.runtime import Runtime
 
@@ -11,6 +13,7 @@ from ...models.embeddings import Embedder, ModelUnavailable
 from ...ranking.fusion import reciprocal_rank
 from ...state import Degradation, RetrievalState, RetrievalUpdate, SearchHit
 from ...stores.access import Access
+from ...stores.patience import within
 from ...stores.protocols import ChunkStore, SectionStore, Vector
 from ...stores.records import Filters, Hit
 
@@ -18,6 +21,16 @@ __all__ = ["search_passages"]
 
 ENCODING = 0.5
 """Share of the step's time that the encoder may take; the search needs the rest."""
+SEARCHING = 0.9
+"""Share of the step's time after which one half of the search no longer waits for the other."""
+
+
+class Half(NamedTuple):
+    """What one of the two searches found, or why it did not."""
+
+    hits: list[Hit]
+    lost: str | None = None
+    encoded: bool = True
 
 
 async def search_passages(
@@ -32,40 +45,58 @@ async def search_passages(
 ) -> RetrievalUpdate:
     """Search by vector, in one tier or two, and by BM25 at once, and fuse the two rankings.
 
-    Reads: request. Writes: hits, best first; without a vector, embedded and degraded.
-    Raises: StoreUnavailable, StoreTimeout.
+    Reads: request. Writes: hits, best first; degraded, when a half is missing; embedded, when
+    there is no vector. Raises: StoreUnavailable, StoreTimeout; TimeoutError when both are late.
     """
     request, context = state["request"], runtime.context
     limit, filters = context.search_candidates, request["filters"]
 
-    async def by_meaning() -> list[Hit] | Degradation:
+    async def by_meaning() -> Half:
         try:
             async with asyncio.timeout(ENCODING * seconds):
                 embedding = await embedder.embed_question(request["question"])
-        except (ModelUnavailable, TimeoutError) as error:
-            return _degraded(error)
+        except ModelUnavailable as error:
+            return Half([], str(error), encoded=False)
+        except TimeoutError:
+            return Half([], "The encoder did not answer within its time.", encoded=False)
         if context.two_tier:
-            return await _two_tier(chunks, sections, embedding, context, filters, access)
-        return await chunks.search_vector(embedding, limit=limit, filters=filters, access=access)
+            return Half(await _two_tier(chunks, sections, embedding, context, filters, access))
+        return Half(
+            await chunks.search_vector(embedding, limit=limit, filters=filters, access=access)
+        )
 
-    dense, bm25 = await asyncio.gather(
-        by_meaning(),
-        chunks.search_text(request["words"], limit=limit, filters=filters, access=access),
+    async def by_words() -> Half:
+        return Half(
+            await chunks.search_text(request["words"], limit=limit, filters=filters, access=access)
+        )
+
+    meaning, words = await asyncio.gather(
+        _in_time(by_meaning(), "by meaning", SEARCHING * seconds),
+        _in_time(by_words(), "by words", SEARCHING * seconds),
     )
-    if isinstance(dense, list):
-        return RetrievalUpdate(hits=_fuse(dense, bm25, context.rrf_k))
-    hits = _fuse([], bm25, context.rrf_k)
-    return RetrievalUpdate(hits=hits, embedded=False, degraded=[dense])
+    if meaning.lost and words.lost:
+        raise TimeoutError
+    update = RetrievalUpdate(hits=_fuse(meaning.hits, words.hits, context.rrf_k))
+    if not meaning.encoded:
+        update["embedded"] = False
+    if reason := meaning.lost or words.lost:
+        found = "words" if meaning.lost else "meaning"
+        update["degraded"] = [
+            Degradation(
+                stage="search_passages",
+                reason=reason,
+                effect=f"passages are found by their {found} alone",
+                failed=False,
+            )
+        ]
+    return update
 
 
-def _degraded(error: ModelUnavailable | TimeoutError) -> Degradation:
-    late = isinstance(error, TimeoutError)
-    return Degradation(
-        stage="search_passages",
-        reason="The encoder did not answer within its time." if late else str(error),
-        effect="passages are found by their words alone",
-        failed=False,
-    )
+async def _in_time(work: Coroutine[Any, Any, Half], which: str, seconds: float) -> Half:
+    try:
+        return await within(seconds, work)
+    except TimeoutError:
+        return Half([], f"The search {which} did not end within its time.")
 
 
 async def _two_tier(

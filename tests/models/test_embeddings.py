@@ -76,7 +76,7 @@ def test_packing_keeps_a_vector_up_to_half_precision() -> None:
 async def test_a_question_is_encoded_once_and_remembered(
     own: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own, "_questions", Cache[Vector]("questions", 2))
+    monkeypatch.setattr(own, "questions", Cache[Vector]("questions", 2))
     encoded: list[str] = []
     encode = own._encode
 
