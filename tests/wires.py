@@ -14,6 +14,15 @@ from typing import Literal
 __all__ = ["Behind", "Fault", "Proxy", "proxied", "within"]
 
 Fault = Literal["none", "refuse", "reset", "blackhole", "cut", "garbage"]
+ON_THE_WIRE: dict[str, Fault] = {
+    "refused": "refuse",
+    "reset": "reset",
+    "blackholed": "blackhole",
+    "cut mid-answer": "cut",
+    "malformed": "garbage",
+}
+"""Faults by what whoever asks meets."""
+
 Behind = tuple[str, int] | Path
 """Where a server listens: host and port, or a socket in the file system."""
 

@@ -30,7 +30,7 @@ from clew.tests.bolt_server import Target, random_prefix
 from clew.tests.graph.scene import giving, world
 from clew.tests.models.cross_encoder import Clock
 from clew.tests.timing import best_of_three
-from clew.tests.wires import Proxy, proxied
+from clew.tests.wires import ON_THE_WIRE, Proxy, proxied
 
 from .runs import asking
 
@@ -88,16 +88,8 @@ async def line(target: Target, template: str, embedder: SentenceEmbedder) -> Asy
 async def broken(line: Line, fault: str) -> AsyncIterator[GraphStore]:
     """The graph under a fault, which is over at the end."""
     match fault:
-        case "refused":
-            line.proxy.fault = "refuse"
-        case "reset":
-            line.proxy.fault = "reset"
-        case "blackholed":
-            line.proxy.fault = "blackhole"
-        case "cut mid-answer":
-            line.proxy.fault = "cut"
-        case "malformed":
-            line.proxy.fault = "garbage"
+        case _ if fault in ON_THE_WIRE:
+            line.proxy.fault = ON_THE_WIRE[fault]
         case "slow":
             line.proxy.latency = 2.0
         case "frozen":

@@ -27,7 +27,7 @@ from clew.stores.postgres import schema
 from clew.stores.postgres.embedded import EmbeddedPostgres
 from clew.tests.graph.scene import WORLD, ingest
 from clew.tests.timing import best_of_three
-from clew.tests.wires import Proxy, proxied
+from clew.tests.wires import ON_THE_WIRE, Proxy, proxied
 
 from .runs import asking
 
@@ -115,16 +115,8 @@ async def broken(line: Line, fault: str) -> AsyncIterator[None]:
     """The record under a fault, which is over at the end."""
     async with AsyncExitStack() as stack:
         match fault:
-            case "refused":
-                line.proxy.fault = "refuse"
-            case "reset":
-                line.proxy.fault = "reset"
-            case "blackholed":
-                line.proxy.fault = "blackhole"
-            case "cut mid-answer":
-                line.proxy.fault = "cut"
-            case "malformed":
-                line.proxy.fault = "garbage"
+            case _ if fault in ON_THE_WIRE:
+                line.proxy.fault = ON_THE_WIRE[fault]
             case "slow":
                 line.proxy.latency = 0.6
             case "frozen":
