@@ -25,7 +25,7 @@ SEARCHING = 0.9
 """Share of the step's time after which one half of the search no longer waits for the other."""
 
 
-class Half(NamedTuple):
+class _Half(NamedTuple):
     """What one of the two searches found, or why it did not."""
 
     hits: list[Hit]
@@ -51,22 +51,22 @@ async def search_passages(
     request, context = state["request"], runtime.context
     limit, filters = context.search_candidates, request["filters"]
 
-    async def by_meaning() -> Half:
+    async def by_meaning() -> _Half:
         try:
             async with asyncio.timeout(ENCODING * seconds):
                 embedding = await embedder.embed_question(request["question"])
         except ModelUnavailable as error:
-            return Half([], str(error), encoded=False)
+            return _Half([], str(error), encoded=False)
         except TimeoutError:
-            return Half([], "The encoder did not answer within its time.", encoded=False)
+            return _Half([], "The encoder did not answer within its time.", encoded=False)
         if context.two_tier:
-            return Half(await _two_tier(chunks, sections, embedding, context, filters, access))
-        return Half(
+            return _Half(await _two_tier(chunks, sections, embedding, context, filters, access))
+        return _Half(
             await chunks.search_vector(embedding, limit=limit, filters=filters, access=access)
         )
 
-    async def by_words() -> Half:
-        return Half(
+    async def by_words() -> _Half:
+        return _Half(
             await chunks.search_text(request["words"], limit=limit, filters=filters, access=access)
         )
 
@@ -92,11 +92,11 @@ async def search_passages(
     return update
 
 
-async def _in_time(work: Coroutine[Any, Any, Half], which: str, seconds: float) -> Half:
+async def _in_time(work: Coroutine[Any, Any, _Half], which: str, seconds: float) -> _Half:
     try:
         return await within(seconds, work)
     except TimeoutError:
-        return Half([], f"The search {which} did not end within its time.")
+        return _Half([], f"The search {which} did not end within its time.")
 
 
 async def _two_tier(
