@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from clew.services import close_services
+from clew.serving.blocking import wait_for
 from clew.serving.cli import main
 from clew.settings import load_settings
 
@@ -72,3 +75,16 @@ def clew(here: Command, dsn: str) -> Command:
         return here(*arguments, **{"CLEW_DATABASE_URL": dsn, **environment})
 
     return command
+
+
+@pytest.fixture
+async def in_process(dsn: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """The services that this process opens by itself stand on the test's own database."""
+    for key in [key for key in os.environ if key.startswith("CLEW_")]:
+        monkeypatch.delenv(key)
+    monkeypatch.setenv("CLEW_DATABASE_URL", dsn)
+    load_settings.cache_clear()
+    yield
+    await close_services()
+    await asyncio.to_thread(wait_for, close_services())
+    load_settings.cache_clear()
