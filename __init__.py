@@ -5,17 +5,30 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Access", "Identity", "RetrievalContext", "Settings", "acting_as", "discover"]
+__all__ = [
+    "Access",
+    "ClewRetriever",
+    "Identity",
+    "RetrievalContext",
+    "Settings",
+    "acting_as",
+    "discover",
+    "make_retrieve_tool",
+    "retrieve_tool",
+]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Access": ".stores.access",
+    "ClewRetriever": ".serving.retriever",
     "Identity": ".stores.access",
     "RetrievalContext": ".context",
     "Settings": ".settings",
     "acting_as": ".stores.access",
     "discover": ".serving.asking",
+    "make_retrieve_tool": ".serving.tool",
+    "retrieve_tool": ".serving.tool",
 }
 
 
