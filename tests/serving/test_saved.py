@@ -82,6 +82,8 @@ def test_a_saved_run_is_repeated_exactly_without_the_provider(
     run = json.loads(path.read_text("utf-8"))
     assert (run["principals"], run["model"]) == (["ann"], "openai:scripted")
     assert [call["prompt"] for call in run["calls"]] == ["understand_question", "synonyms"]
+    assert list(run["supersteps"][0]) == ["admit"]
+    assert run["supersteps"][-1]["build_context"]["documents"][0]["type"] == "Document"
     asked = len(llm.requests)
     llm.close()
 
