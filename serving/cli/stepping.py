@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from ...settings import editor
 from ...stores.errors import InvalidInput
 from . import render
 from .editing import assigned, chosen, edited, read_yaml
@@ -101,16 +101,16 @@ def _show(state: Mapping[str, Any], path: str) -> None:
 
 def _in_editor(state: Mapping[str, Any], path: str) -> dict[str, Any]:
     """The update that comes out of $EDITOR. Raises `InvalidInput`."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
+    command = editor()
+    if command is None:
         raise InvalidInput(f"No editor is known; set EDITOR, or write e {path}=VALUE.")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{path}.yaml"
         file.write_text(_as_yaml(chosen(state, path)), encoding="utf-8")
         try:
-            done = subprocess.run([*shlex.split(editor), str(file)], check=False)
+            done = subprocess.run([*shlex.split(command), str(file)], check=False)
         except OSError as error:
-            raise InvalidInput(f"The editor {editor!r} cannot be run; set EDITOR.") from error
+            raise InvalidInput(f"The editor {command!r} cannot be run; set EDITOR.") from error
         if done.returncode:
             raise InvalidInput(f"The editor ended with {done.returncode}; nothing is changed.")
         return edited(state, path, read_yaml(file.read_text(encoding="utf-8")))
