@@ -1,4 +1,7 @@
-"""The only reader of the environment: every variable is `CLEW_` and a field's name in capitals."""
+"""The only reader of the environment: every variable is `CLEW_` and a field's name in capitals.
+
+The user's editor stands where every program looks for it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-__all__ = ["BUNDLED_MODEL", "Price", "Settings", "default_data_dir", "load_settings"]
+__all__ = ["BUNDLED_MODEL", "Price", "Settings", "default_data_dir", "editor", "load_settings"]
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 """The encoder whose weights come with a Python package, so that no hub is needed."""
@@ -22,6 +25,11 @@ def default_data_dir() -> Path:
     # PostgreSQL refuses to run as root, and its own user cannot enter root's home.
     as_root = hasattr(os, "geteuid") and os.geteuid() == 0
     return Path("/var/lib/clew") if as_root else user_data_path("clew")
+
+
+def editor() -> str | None:
+    """The command of the user's editor, from the variables that every program reads."""
+    return os.environ.get("VISUAL") or os.environ.get("EDITOR") or None
 
 
 class Price(BaseModel):

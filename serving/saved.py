@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from langgraph.types import Overwrite
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..context import RetrievalContext
@@ -33,10 +34,12 @@ class Returned(BaseModel):
 
 
 class SavedRun(BaseModel):
-    """A run: what was asked, as whom and how, what models said, and what came back.
+    """A run: what was asked, as whom and how, what models said, what each step wrote, and what
+    came back.
 
-    `versions` are those of the indexes it asked. `model` and `reranker` are none when there was no
-    language model and no cross-encoder; `unread`: why the latter gave no reading.
+    `versions` are those of the indexes it asked. `supersteps`: by node, what the steps wrote into
+    the state; those in one entry ran side by side. `model` and `reranker` are none when there was
+    no language model and no cross-encoder; `unread`: why the latter gave no reading.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -52,12 +55,21 @@ class SavedRun(BaseModel):
     reranker: str | None
     reading: CrossReading | None
     unread: str | None
+    supersteps: list[dict[str, dict[str, Any]]]
     returned: list[Returned]
 
     @property
     def settings(self) -> RetrievalContext:
         """What the run had set."""
         return RetrievalContext.model_validate(self.context)
+
+    def until(self, node: str) -> list[dict[str, dict[str, Any]]]:
+        """What was written before a node ran for the first time. Raises `InvalidInput`."""
+        places = [place for place, ran in enumerate(self.supersteps) if node in ran]
+        if not places:
+            ran = ", ".join(dict.fromkeys(name for step in self.supersteps for name in step))
+            raise InvalidInput(f"The saved run {self.id} did not come to {node!r}; it ran {ran}.")
+        return self.supersteps[: places[0]]
 
     def changes(self, state: Mapping[str, Any]) -> list[str]:
         """In which namespaces something has changed since, in sentences."""
@@ -81,13 +93,14 @@ class SavedRun(BaseModel):
 
 
 def save_run(
+    supersteps: Sequence[Mapping[str, Mapping[str, Any]]],
     state: Mapping[str, Any],
     asked: Mapping[str, Any],
     context: RetrievalContext,
     principals: list[str],
     settings: Settings,
 ) -> SavedRun:
-    """Keep a finished run below the data folder, readable by its owner only."""
+    """Keep a run that ended in `state` below the data folder, readable by its owner only."""
     request = state["request"]
     run = SavedRun(
         id=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
@@ -103,6 +116,9 @@ def save_run(
         unread=next(
             (one["reason"] for one in state["degraded"] if one["stage"] == "rerank_passages"), None
         ),
+        supersteps=[
+            {node: _plain(update) for node, update in superstep.items()} for superstep in supersteps
+        ],
         returned=_returned(state),
     )
     folder = _folder(settings)
@@ -145,6 +161,13 @@ def _reranker(run: SavedRun) -> ReplayedReranker | None:
         return ReplayedReranker(run.reranker, run.reading["key"], reading, None)
     # Without a reading and a reason there was nothing to read, and nobody will ask.
     return ReplayedReranker(run.reranker, "", Reading([], None), run.unread)
+
+
+def _plain(update: Mapping[str, Any]) -> dict[str, Any]:
+    """An update as JSON will have it: on a new thread there is nothing that it would overwrite."""
+    return {
+        key: value.value if isinstance(value, Overwrite) else value for key, value in update.items()
+    }
 
 
 def _returned(state: Mapping[str, Any]) -> list[Returned]:

@@ -20,7 +20,7 @@ def demo(
     """Ingest the bundled corpus and trace one two-hop question through it."""
     from ...context import RetrievalContext
     from ...stores.errors import InvalidInput
-    from . import render
+    from . import render, traces
     from .ingest import take_in
     from .running import given, run, watch
 
@@ -30,7 +30,7 @@ def demo(
     async def show() -> None:
         report = await take_in([str(CORPUS)], NAMESPACE, ["public"], skip_malformed=False)
         render.ingested(report)
-        table = render.Trace()
+        table = traces.Rows()
         # Cold caches and a slow machine should not make the first answer a degraded one.
         patient = RetrievalContext(budget_ms=20_000, search_ms=5_000, graph_ms=5_000, top_k=5)
         async for seen in watch(given(question, [NAMESPACE]), patient):

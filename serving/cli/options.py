@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -52,14 +54,18 @@ def context_from(
     hops: int | None = None,
     top_k: int | None = None,
     persona: str | None = None,
+    base: Mapping[str, Any] | None = None,
 ) -> RetrievalContext:
-    """The run's settings from the command line; values are read as YAML. Raises `InvalidInput`."""
+    """The run's settings from the command line, on top of `base`; values are read as YAML.
+
+    Raises `InvalidInput`.
+    """
     import yaml
 
     from ...context import RetrievalContext
     from ...stores.errors import InvalidInput
 
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = deepcopy(dict(base or {}))
     for override in overrides or []:
         name, equals, value = override.partition("=")
         if not equals:

@@ -5,30 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
-from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.tree import Tree
 
-from .summary import summarise
-
-if TYPE_CHECKING:
-    from .running import Seen
-
 __all__ = [
-    "Trace",
     "answer",
+    "aside",
     "check_table",
+    "cost",
     "ingested",
     "json_output",
+    "lost",
     "note",
     "plain",
     "progress",
+    "show",
     "tree",
+    "width",
 ]
 
 _console = Console()
@@ -46,6 +44,11 @@ def plain(text: str) -> None:
 def note(text: str) -> None:
     """One line for people."""
     _console.print(escape(text))
+
+
+def aside(text: str) -> None:
+    """Text as it is, on standard error, beside what goes to pipes."""
+    _errors.file.write(text + "\n")
 
 
 def json_output(value: Mapping[str, Any]) -> None:
@@ -93,7 +96,7 @@ def ingested(report: Mapping[str, Any]) -> None:
     for entry in report["degraded"]:
         _console.print(f"  [yellow]{escape(entry['effect'])}[/yellow]: {escape(entry['reason'])}")
     if "llm" in report:
-        _console.print(f"  {_cost(report['llm'])}.")
+        _console.print(f"  {cost(report['llm'])}.")
     for skipped in report["skipped"]:
         _console.print(
             f"  [yellow]skipped[/yellow] {escape(skipped['source'])}: {escape(skipped['reason'])}"
@@ -115,7 +118,7 @@ def answer(output: Mapping[str, Any]) -> None:
     if not output["documents"]:
         _console.print("No passage matches.")
     _relations(output["relationships"][:10])
-    _lost(output["degraded"])
+    lost(output["degraded"])
 
 
 def tree(shown: Tree) -> None:
@@ -123,39 +126,17 @@ def tree(shown: Tree) -> None:
     _console.print(shown)
 
 
-class Trace:
-    """A run on the terminal, one step after the other. `state` is the latest."""
-
-    def __init__(self) -> None:
-        self.state: Mapping[str, Any] = {}
-        self._total = 0.0
-
-    def step(self, seen: Seen) -> None:
-        """Print one step."""
-        self._total += seen.ms
-        self.state = seen.after
-        lines = [escape(line) for line in summarise(seen.node, seen.update, seen.after)]
-        _console.print(
-            f"[bold]{seen.node:<24}[/bold][dim]{seen.ms:>8.1f} ms[/dim]  "
-            + (lines[0] if lines else "")
-        )
-        for line in lines[1:]:
-            _console.print(" " * 37 + line)
-        for reason in seen.reasons:
-            _console.print(" " * 37 + f"[green]↳ {escape(reason)}[/green]")
-
-    def finish(self) -> None:
-        """Print the context, what was missing, and what the run cost."""
-        if "context" not in self.state:
-            return
-        _console.print()
-        _console.print(Panel(escape(self.state["context"]), title="context", border_style="dim"))
-        _lost(self.state["degraded"])
-        cost = f"; {_cost(self.state['diagnostics']['ledger'])}" if self.state["calls"] else ""
-        _console.print(f"[dim]{self._total:.0f} ms in steps{cost}[/dim]")
+def show(shown: RenderableType) -> None:
+    """Anything that rich can draw; text is markup."""
+    _console.print(shown)
 
 
-def _cost(spent: Mapping[str, Any]) -> str:
+def width() -> int:
+    """Columns of the terminal."""
+    return _console.width
+
+
+def cost(spent: Mapping[str, Any]) -> str:
     """What a language model took, in words."""
     money = "price unknown" if spent["money"] is None else f"${spent['money']:.6f}"
     calls = f"{spent['calls']} calls of a language model"
@@ -190,7 +171,8 @@ def _relations(edges: Sequence[Mapping[str, Any]]) -> None:
         _console.print(Group("[bold]How they connect[/bold]", *[f"   {line}" for line in lines]))
 
 
-def _lost(degraded: Sequence[Mapping[str, Any]]) -> None:
+def lost(degraded: Sequence[Mapping[str, Any]]) -> None:
+    """What a run went without."""
     for entry in degraded:
         _console.print(
             f"[yellow]degraded[/yellow] {entry['stage']}: {escape(entry['reason'])} "

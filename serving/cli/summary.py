@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from typing import Any
 
-__all__ = ["summarise"]
+__all__ = ["came_in", "summarise"]
 
 State = Mapping[str, Any]
 LISTED = 5
@@ -18,6 +18,56 @@ def summarise(node: str, update: State, after: State) -> list[str]:
     lost = [f"{e['reason']} So: {e['effect']}." for e in entries] if type(entries) is list else []
     silent = not set(update) - {"steps", "degraded"}
     return lost if silent else _SUMMARIES[node](update, after) + lost
+
+
+def came_in(node: str, before: State) -> str:
+    """What a step had to work on, in a few words."""
+    return _READ[node](before)
+
+
+def _asked(before: State) -> str:
+    request = before["request"]
+    what = "a text" if request["discover"] else "the question"
+    return f"{what}, {len(request['question']):,} characters"
+
+
+def _input(before: State) -> str:
+    given = [key for key in ("question", "passage", "document_id", "history") if before.get(key)]
+    return ", ".join(given) or "nothing"
+
+
+def _words(before: State) -> str:
+    understood = before["understanding"]
+    words = _count(understood["mentions"], "word group") if understood else "nothing understood"
+    tried = [one for one in before["synonyms"] if one["kept"]]
+    return f"{words}, " + (_count(tried, "synonym") if tried else _count(before["hits"], "hit"))
+
+
+def _counts(**keys: str) -> Callable[[State], str]:
+    return lambda before: ", ".join(_count(before[key], one) for key, one in keys.items())
+
+
+def _count(entries: Sized, one: str) -> str:
+    many = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
+    return f"{len(entries):,} {one if len(entries) == 1 else many}"
+
+
+_READ: Mapping[str, Callable[[State], str]] = {
+    "admit": _input,
+    "search_passages": _asked,
+    "extract_entities": _asked,
+    "link_entities": _words,
+    "expand_graph": _counts(seeds="seed"),
+    "generate_synonyms": _counts(seeds="seed"),
+    "rerank_entities": _counts(entities="entity"),
+    "retrieve_entity_chunks": _counts(entities="entity", hits="hit"),
+    "merge_results": _counts(hits="hit", entity_passages="passage"),
+    "filter_access": _counts(candidates="candidate"),
+    "link_passages": _counts(ranked="passage"),
+    "rerank_passages": _counts(ranked="passage"),
+    "map_relationships": _counts(ranked="passage", entities="entity"),
+    "build_context": _counts(ranked="passage", relationships="relation"),
+}
 
 
 def _admit(update: State, _: State) -> list[str]:

@@ -82,6 +82,8 @@ def test_a_saved_run_is_repeated_exactly_without_the_provider(
     run = json.loads(path.read_text("utf-8"))
     assert (run["principals"], run["model"]) == (["ann"], "openai:scripted")
     assert [call["prompt"] for call in run["calls"]] == ["understand_question", "synonyms"]
+    assert list(run["supersteps"][0]) == ["admit"]
+    assert run["supersteps"][-1]["build_context"]["documents"][0]["type"] == "Document"
     asked = len(llm.requests)
     llm.close()
 
@@ -90,6 +92,11 @@ def test_a_saved_run_is_repeated_exactly_without_the_provider(
         assert again.returncode == 0, again.stderr
         assert "It came to the same passages and scores." in again.stdout
         assert "Kathleen Mansfield  cosine" in again.stdout
+    looped = clew("trace", "--from", "rerank_entities", "--run", name, CLEW_DATA_DIR=str(tmp_path))
+    assert looped.returncode == 0, looped.stderr
+    assert "link_entities" not in looped.stdout, "it ran twice before, and is not run again"
+    assert "2 calls of a language model" in looped.stdout, "those made before"
+    assert "It came to the same passages and scores." in looped.stdout
     assert len(llm.requests) == asked
 
 
