@@ -130,6 +130,23 @@ class Settings(BaseSettings):
     ingest_root: Path | None = Field(
         None, description="The only folder from which the served ingestion graph may read files."
     )
+    auth: str | None = Field(
+        None,
+        pattern=r"^[\w.]+:\w+$",
+        description="package.module:function that tells the server's callers from their headers.",
+    )
+    auth_tokens: Path | None = Field(
+        None, description="YAML file of the tokens that the server accepts, by their digests."
+    )
+    auth_jwt_issuer: str | None = Field(None, description="Whose JWTs the server accepts: iss.")
+    auth_jwt_audience: str | None = Field(None, description="For whom they must be meant: aud.")
+    auth_jwt_keys: str | None = Field(
+        None, description="What they are signed with: URL of a JWKS, or a JWKS or PEM file."
+    )
+    auth_jwt_groups: str = Field("groups", min_length=1, description="The claim with the groups.")
+    auth_jwt_namespaces: str = Field(
+        "namespaces", min_length=1, description="The claim with the namespaces."
+    )
     breaker_failures: int = Field(3, ge=1, description="Consecutive failures that open a breaker.")
     breaker_seconds: float = Field(30.0, gt=0, description="Until an open breaker tries again.")
 
@@ -147,6 +164,9 @@ class Settings(BaseSettings):
         if self.chat_model is None and (self.chat_fallbacks or self.ingest_extraction == "llm"):
             asked = "CLEW_CHAT_FALLBACKS" if self.chat_fallbacks else "CLEW_INGEST_EXTRACTION=llm"
             raise ValueError(f"{asked} needs CLEW_CHAT_MODEL")
+        jwt = (self.auth_jwt_issuer, self.auth_jwt_audience, self.auth_jwt_keys)
+        if any(jwt) and not all(jwt):
+            raise ValueError("CLEW_AUTH_JWT_ISSUER, _AUDIENCE and _KEYS need each other; set all")
         return self
 
 

@@ -96,6 +96,8 @@ class Given:
 def identity_of(runtime: Runtime[Any]) -> Identity:
     """Who is asking: the server's authenticated user, else the in-process caller.
 
+    A user's permissions are their groups, and `namespace:NAME` for each namespace they may enter,
+    `namespace:*` for any.
     Nothing a client can put into a request, a configuration or a thread's state is looked at.
     """
     info = runtime.server_info
@@ -106,4 +108,4 @@ def identity_of(runtime: Runtime[Any]) -> Identity:
     permissions = [str(p) for p in info.user.permissions or ()]
     principals = [str(info.user.identity), *(p for p in permissions if ":" not in p)]
     spaces = [p.removeprefix("namespace:") for p in permissions if p.startswith("namespace:")]
-    return Identity(tuple(principals), tuple(spaces))
+    return Identity(tuple(principals), None if "*" in spaces else tuple(spaces))

@@ -255,6 +255,10 @@ async def test_a_server_user_info_is_read_from_the_runtime() -> None:
     user: Any = User("ann", ["staff", "namespace:a", "namespace:b", "runs:read"])
     info = ServerInfo(assistant_id="", graph_id="", user=user)
     assert identity_of(Runtime(server_info=info)) == Identity(("ann", "staff"), ("a", "b"))
+    anywhere: Any = User("ann", ["namespace:*"])
+    assert identity_of(Runtime(server_info=replace(info, user=anywhere))) == Identity(
+        ("ann",), None
+    )
     with acting_as("boss"):
         assert identity_of(Runtime()) == Identity(("boss",), None)
         assert identity_of(Runtime(server_info=replace(info, user=None))) == Identity()

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-ROOT = Path(__file__).parents[2]
-QUIET = {
-    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-    "LANGGRAPH_NO_VERSION_CHECK": "true",
-    "LANGSMITH_TRACING": "false",
-    "HF_HUB_OFFLINE": "1",
-}
+from clew.tests.serving.dev_server import dev_server
+
 STORY = {
     "id": "story",
     "title": "The cabin",
@@ -32,40 +22,9 @@ STORY = {
 @pytest.fixture
 def served(dsn: str, tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """The URL of `langgraph dev` without --allow-blocking, and its log."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     log = tmp_path / "server.log"
-    command = [
-        *(sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"),
-        *("--host", "127.0.0.1", "--port", str(port)),
-    ]
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, **QUIET, "CLEW_DATABASE_URL": dsn},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _await_ready(url, server, log)
+    with dev_server(log, CLEW_DATABASE_URL=dsn) as url:
         yield url, log
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def _await_ready(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(300):
-        assert server.poll() is None, log.read_text()
-        try:
-            if httpx.get(f"{url}/ok", timeout=2).is_success:
-                return
-        except httpx.TransportError:
-            time.sleep(0.2)
-    raise AssertionError(log.read_text())
 
 
 def test_a_server_takes_documents_in_and_answers_without_blocking_its_loop(
