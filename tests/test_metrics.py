@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from clew.graph import retrieval
 from clew.metrics import Held, watch
 from clew.prompts.understand_question import PROMPT
 from clew.services import Services
@@ -20,7 +23,7 @@ from clew.stores.breaker import Breaker
 from clew.stores.cache import Cache
 from clew.stores.errors import InvalidInput
 from clew.stores.fallback import FallbackRate
-from clew.tests.graph.scene import WORLD, ask, gone, ingest, with_faults, world
+from clew.tests.graph.scene import WORLD, ask, giving, gone, ingest, patient, with_faults, world
 from clew.tests.graph.scene import fails as failing
 from clew.tests.models.chat_server import QUESTION, Reply, chat_server, open_chat, understood
 
@@ -133,6 +136,35 @@ async def test_what_a_run_went_without_and_how_others_ended_is_told(services: Se
         "retrieval,failed": 1,
     }
     assert by_label(found, "clew_degraded_total") == {"retrieval,expand_graph": 1}
+
+
+async def test_a_run_that_is_stepped_through_counts_once_and_one_given_up_as_cancelled(
+    services: Services,
+) -> None:
+    before = scraped()
+    graph = retrieval.build(giving(services)).compile(checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "one"}}
+    given: Any = {"question": ASKED}
+    await graph.ainvoke(given, thread, context=patient(), interrupt_after=["admit"])
+    assert not by_label(grown(before), "clew_runs_total")
+    await graph.ainvoke(None, thread, context=patient())
+    assert by_label(grown(before), "clew_runs_total") == {"retrieval,complete": 1}
+
+    waiting = asyncio.Event()
+
+    async def hangs(*_: Any, **__: Any) -> None:
+        waiting.set()
+        await asyncio.sleep(60)
+
+    given_up = asyncio.create_task(ask(with_faults(services, chunks={"score": hangs}), ASKED))
+    await waiting.wait()
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    assert by_label(grown(before), "clew_runs_total") == {
+        "retrieval,complete": 1,
+        "retrieval,cancelled": 1,
+    }
 
 
 async def test_documents_chunks_and_entities_by_type_are_counted_as_they_land(
