@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from .metrics import watch
+from .metrics import Held, watch
 from .models.chat import Chat, ChatModel
 from .models.embeddings import Embedder, ModelUnavailable, SentenceEmbedder, unpack
 from .models.ledger import ModelCall
@@ -50,6 +50,9 @@ from .stores.protocols import (
     SectionStore,
 )
 from .stores.records import NameMatch, ReachedEntity
+from .telemetry.logs import configure_logs
+from .telemetry.observed import observed
+from .telemetry.spans import send_spans
 
 __all__ = [
     "Services",
@@ -118,6 +121,10 @@ async def open_services(settings: Settings) -> Services:
     `ModelUnavailable`, `StoreUnavailable`, `StoreMisconfigured` and, for a broken list of curated
     entities, `InvalidInput`.
     """
+    if settings.log_format is not None:
+        configure_logs(settings.log_format)
+    if settings.otel:
+        await asyncio.to_thread(send_spans)
     async with AsyncExitStack() as opened:
         server = None
         if settings.database_url is None:
@@ -145,7 +152,7 @@ async def open_services(settings: Settings) -> Services:
         copy = open_copy(settings)
         if copy is not None:
             opened.push_async_callback(copy.close)
-        record = PostgresGraphStore(database)
+        record = observed(PostgresGraphStore(database), "graph")
         answers = Cache[ModelCall]("answers", settings.cache_size)
         services = Services(
             settings=settings,
@@ -154,20 +161,16 @@ async def open_services(settings: Settings) -> Services:
             personas=await asyncio.to_thread(Personas.load, settings.personas),
             chat=await _chat(settings, answers),
             reranker=reranker,
-            chunks=PostgresChunkStore(database),
-            sections=PostgresSectionStore(database),
-            entities=PostgresEntityStore(database),
+            chunks=observed(PostgresChunkStore(database), "chunks"),
+            sections=observed(PostgresSectionStore(database), "sections"),
+            entities=observed(PostgresEntityStore(database), "entities"),
             graph=record
             if copy is None or settings.graph_store == "postgres"
-            else Neo4jGraphStore(copy),
+            else observed(Neo4jGraphStore(copy), "graph copy", system=settings.graph_store),
             record=record,
             outbox=PostgresOutbox(database),
             projection=None if copy is None else Neo4jProjection(copy),
-            documents=PostgresDocumentStore(
-                database,
-                language=settings.language,
-                preparer=Preparer(normalise=normalise, unpack=unpack, dimension=embedder.dimension),
-            ),
+            documents=observed(_documents(database, settings, embedder), "documents"),
             graph_breaker=_breaker("graph database", settings),
             answers=answers,
             links=Cache("links", settings.cache_size),
@@ -182,11 +185,7 @@ async def open_services(settings: Settings) -> Services:
             database=database,
             closing=opened.pop_all(),
         )
-        watch(
-            services,
-            services.breakers,
-            [services.answers, services.links, services.paths, embedder.questions],
-        )
+        watch(services, _held(services, embedder))
         return services
 
 
@@ -266,6 +265,23 @@ def open_copy(settings: Settings) -> Neo4jConnection | None:
         database=settings.neo4j_database,
         pool_size=settings.pool_size,
         seconds=settings.neo4j_seconds,
+    )
+
+
+def _documents(
+    database: Database, settings: Settings, embedder: SentenceEmbedder
+) -> PostgresDocumentStore:
+    preparer = Preparer(normalise=normalise, unpack=unpack, dimension=embedder.dimension)
+    return PostgresDocumentStore(database, language=settings.language, preparer=preparer)
+
+
+def _held(services: Services, embedder: SentenceEmbedder) -> Held:
+    """What Prometheus is told of, without holding the services."""
+    return Held(
+        breakers=services.breakers,
+        caches=[services.answers, services.links, services.paths, embedder.questions],
+        fallbacks={"mentions": services.mention_fallback, "passages": services.passage_fallback},
+        pool=services.database.statistics,
     )
 
 

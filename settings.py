@@ -150,6 +150,17 @@ class Settings(BaseSettings):
     breaker_failures: int = Field(3, ge=1, description="Consecutive failures that open a breaker.")
     breaker_seconds: float = Field(30.0, gt=0, description="Until an open breaker tries again.")
 
+    otel: bool = Field(
+        False, description="Send spans over OTLP/HTTP, to where OTEL_EXPORTER_OTLP_ENDPOINT says."
+    )
+    otel_content: bool = Field(
+        False, description="Spans and logs also hold the question, and spans the passages."
+    )
+    log_format: Literal["text", "json"] | None = Field(
+        None,
+        description="Log to standard error, a line a run; unset: as the application does.",
+    )
+
     @field_validator("chat_fallbacks", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, get_type_hints
 
-from langchain_core.runnables.config import ensure_config
 from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -21,8 +20,10 @@ from ..state import StepTime
 from ..stores.errors import StoreTimeout
 from ..stores.patience import within
 from .given import Given
+from .invocations import invocation_of
 from .resilience import EXPECTED, OutOfTime, degradation, elapsed_ms, left_ms, out_of_time
 from .routing import OUT_OF_TIME
+from .watched import watched
 
 __all__ = ["Branches", "OpenServices", "Step", "wire"]
 
@@ -72,25 +73,28 @@ class Step:
             if runtime.context is None:
                 runtime = runtime.override(context=RetrievalContext())
             services = await open_services()
-            invocation = _invocation()
-            given = self._given(services, state, runtime, invocation)
-            update = await self._run(given)
-            spent = 1000 * (time.monotonic() - given.begun)
-            left = given.left_ms - spent
-            took = [
-                StepTime(
-                    node=self.name,
-                    ms=round(spent, 2),
-                    begun=given.begun,
-                    invocation=invocation,
-                    left_ms=round(left, 2),
-                )
-            ]
-            if router and left <= 0 and router(_after(state, update, took)) == OUT_OF_TIME:
-                lost = out_of_time(self.name, runtime.context)
-                update["degraded"] = [*update.get("degraded", []), lost]
-            # The step that starts a run afresh also forgets the times of the run before.
-            update["steps"] = Overwrite(took) if "steps" in update else took
+            invocation = invocation_of(_steps(state), runtime)
+            run = _run_of(state, invocation)
+            with watched(self.name, self._graph, run, services.settings) as told:
+                given = self._given(services, state, runtime, invocation)
+                update = await self._run(given)
+                spent = 1000 * (time.monotonic() - given.begun)
+                left = given.left_ms - spent
+                took = [
+                    StepTime(
+                        node=self.name,
+                        ms=round(spent, 2),
+                        begun=given.begun,
+                        invocation=invocation,
+                        left_ms=round(left, 2),
+                    )
+                ]
+                if router and left <= 0 and router(_after(state, update, took)) == OUT_OF_TIME:
+                    lost = out_of_time(self.name, runtime.context)
+                    update["degraded"] = [*update.get("degraded", []), lost]
+                # The step that starts a run afresh also forgets the times of the run before.
+                update["steps"] = Overwrite(took) if "steps" in update else took
+                told(state, update)
             return update
 
         step.__name__ = self.name
@@ -149,6 +153,11 @@ class Step:
             "raise budget_ms."
         )
 
+    @property
+    def _graph(self) -> str:
+        """Whose node it is: `retrieval` or `ingestion`, the package that it stands in."""
+        return self.node.__module__.split(".")[-2]
+
     @cached_property
     def _wanted(self) -> list[str]:
         """The names of the node's keyword parameters."""
@@ -193,7 +202,7 @@ def _steps(state: Any) -> list[StepTime]:
     return state.get("steps", []) if isinstance(state, dict) else []
 
 
-def _invocation() -> str:
-    """Which call of the graph this is; someone who steps through one run makes several."""
-    callbacks = ensure_config().get("callbacks")
-    return str(getattr(callbacks, "parent_run_id", None) or "")
+def _run_of(state: Any, invocation: str) -> str:
+    """One name for all steps of a run, also when somebody steps through it: where it began."""
+    steps = _steps(state)
+    return steps[0]["invocation"] if steps else invocation

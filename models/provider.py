@@ -10,6 +10,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait
 
 from ..stores.breaker import Breaker
 from ..stores.patience import within
+from ..telemetry.models import Tell, model_call
 from .embeddings import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -42,16 +43,21 @@ class Spent:
     output_tokens: int = 0
     money: float | None = 0.0
 
-    def add(self, message: Any, price: Price | None) -> None:
-        """Count an answer, usable or not."""
+    @classmethod
+    def on(cls, message: Any, price: Price | None) -> Spent:
+        """What an answer cost, usable or not."""
         usage = message.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
-        self.input_tokens += usage["input_tokens"]
-        self.output_tokens += usage["output_tokens"]
-        if price is None or self.money is None:
-            self.money = None
-        else:
-            cost = usage["input_tokens"] * price.input + usage["output_tokens"] * price.output
-            self.money += cost / 1_000_000
+        read, written = usage["input_tokens"], usage["output_tokens"]
+        if price is None:
+            return cls(read, written, None)
+        return cls(read, written, (read * price.input + written * price.output) / 1_000_000)
+
+    def add(self, other: Spent) -> None:
+        """Count another answer."""
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        if self.money is not None:
+            self.money = None if other.money is None else self.money + other.money
 
 
 class Provider:
@@ -77,13 +83,15 @@ class Provider:
         if seconds <= 0:
             raise NoAnswer(f"There was no time left to ask the chat model {self.name}.")
         async with self.breaker.call():
-            try:
-                return await within(seconds, self._attempt(text, shape, spent))
-            except TimeoutError as error:
-                late = f"The chat model {self.name} did not answer within {seconds:.1f} s."
-                raise (ModelUnavailable if seconds >= FAIR_SECONDS else NoAnswer)(late) from error
+            with model_call(self.name) as tell:
+                try:
+                    return await within(seconds, self._attempt(text, shape, spent, tell))
+                except TimeoutError as error:
+                    late = f"The chat model {self.name} did not answer within {seconds:.1f} s."
+                    fair = seconds >= FAIR_SECONDS
+                    raise (ModelUnavailable if fair else NoAnswer)(late) from error
 
-    async def _attempt(self, text: str, shape: type[T], spent: Spent) -> T:
+    async def _attempt(self, text: str, shape: type[T], spent: Spent, tell: Tell) -> T:
         structured = self._model.with_structured_output(shape, include_raw=True)
         retrying = AsyncRetrying(
             stop=stop_after_attempt(ATTEMPTS),
@@ -100,7 +108,9 @@ class Provider:
             raise (NoAnswer if refused else ModelUnavailable)(
                 self._no_answer(type(error).__name__)
             ) from error
-        spent.add(found["raw"], self._price)
+        cost = Spent.on(found["raw"], self._price)
+        spent.add(cost)
+        tell(cost.input_tokens, cost.output_tokens, cost.money)
         parsed = found["parsed"]
         if isinstance(parsed, BaseModel):
             # Made by the provider's package, perhaps without looking: the shape is checked here.

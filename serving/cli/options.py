@@ -24,6 +24,8 @@ __all__ = [
     "context_from",
 ]
 
+SWITCHES = frozenset({"on", "off", "yes", "no"})
+
 Question = Annotated[str, typer.Argument(help="The question, in your own words.")]
 Namespaces = Annotated[
     list[str] | None,
@@ -74,7 +76,8 @@ def context_from(
         place = values
         for part in outer:
             place = place.setdefault(part, {})
-        place[last] = yaml.safe_load(value)
+        # YAML takes "off" for false, which some settings spell so; pydantic takes it for either.
+        place[last] = value if value.lower() in SWITCHES else yaml.safe_load(value)
     if hops is not None:
         values["graph_expansion_hops"] = hops
     if top_k is not None:

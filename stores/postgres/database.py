@@ -127,6 +127,10 @@ class Database:
                     return await work(connection)
         raise AssertionError("tenacity either returns or raises")
 
+    def statistics(self) -> Mapping[str, int]:
+        """Of the pool, by psycopg's names: `pool_size`, `pool_available`, `requests_waiting`, …"""
+        return self._pool.get_stats()
+
     async def close(self) -> None:
         """Close every connection; the database cannot be used afterwards."""
         await self._pool.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from clew.serving.cli.options import context_from
 from clew.stores.errors import StoreUnavailable
 from clew.stores.postgres.chunks import PostgresChunkStore
 from clew.stores.postgres.entities import PostgresEntityStore
@@ -172,3 +173,9 @@ def test_the_picture_of_each_graph_is_printed(here: Command) -> None:
         done = here("graph", name)
         assert done.returncode == 0
         assert node in done.stdout
+
+
+@pytest.mark.parametrize("words", ["off", "no_seeds", "sparse"])
+def test_a_setting_that_is_spelled_like_a_switch_is_taken_as_it_is(words: str) -> None:
+    assert context_from([f"synonyms={words}"]).synonyms == words
+    assert context_from(["two_tier=on", "caches=off"]).two_tier

@@ -1,0 +1,1 @@
+"""What an operator sees of a process from outside: spans, and one line of log a run."""
