@@ -8,9 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .prompts.understand_question import Intent
 
-__all__ = ["FusionWeights", "RetrievalContext"]
+__all__ = ["FOR_A_TEXT", "FusionWeights", "RetrievalContext"]
 
 ISO_DATE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$"
+
+FOR_A_TEXT = {"budget_ms": 5000, "search_ms": 2000}
+"""What a door sets for a text unless told otherwise: it takes longer to read than a question."""
 
 
 class FusionWeights(BaseModel):

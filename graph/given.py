@@ -15,7 +15,7 @@ from ..stores.access import Access, Identity, current_identity
 from ..stores.cache import Scope, scope_of
 from .guarded import Deadline, GuardedGraph
 
-__all__ = ["Given", "identity_of"]
+__all__ = ["Given", "identity_of", "identity_of_user"]
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,14 @@ def identity_of(runtime: Runtime[Any]) -> Identity:
     Nothing a client can put into a request, a configuration or a thread's state is looked at.
     """
     info = runtime.server_info
-    if info is None:
-        return current_identity()
-    if info.user is None or not info.user.is_authenticated:
+    return current_identity() if info is None else identity_of_user(info.user)
+
+
+def identity_of_user(user: Any) -> Identity:
+    """Whom the server's authentication made of a request; without one, nobody."""
+    if user is None or not user.is_authenticated:
         return Identity()
-    permissions = [str(p) for p in info.user.permissions or ()]
-    principals = [str(info.user.identity), *(p for p in permissions if ":" not in p)]
+    permissions = [str(p) for p in user.permissions or ()]
+    principals = [str(user.identity), *(p for p in permissions if ":" not in p)]
     spaces = [p.removeprefix("namespace:") for p in permissions if p.startswith("namespace:")]
     return Identity(tuple(principals), None if "*" in spaces else tuple(spaces))

@@ -1,11 +1,13 @@
-"""What the LangGraph server serves beside its own routes: whether the process lives, and is ready.
+"""What the LangGraph server serves beside its own routes: MCP, whether it lives, and is ready.
 
-Both are for whoever runs it and need no login, so that neither says more than one sentence.
+The last two are for whoever runs it and need no login, so that neither says more than one sentence.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -15,6 +17,7 @@ from starlette.routing import Route
 from ..models.embeddings import ModelUnavailable
 from ..services import current_services
 from ..stores.errors import StoreError, StoreMisconfigured
+from .mcp.http import ROUTES, running
 
 __all__ = ["app"]
 
@@ -55,4 +58,12 @@ async def _missing() -> str | None:
     return None
 
 
-app = Starlette(routes=[Route("/healthz", healthz), Route("/readyz", readyz)])
+@asynccontextmanager
+async def _lifespan(_: Starlette) -> AsyncIterator[None]:
+    async with running():
+        yield
+
+
+app = Starlette(
+    routes=[Route("/healthz", healthz), Route("/readyz", readyz), *ROUTES], lifespan=_lifespan
+)

@@ -17,6 +17,7 @@ from . import (
     evaluate,
     ingest,
     maintain,
+    mcp,
     path,
     review,
     trace,
@@ -41,6 +42,7 @@ app.command("ask")(ask.ask)
 app.command("discover")(discover.discover)
 app.command("trace")(trace.trace)
 app.command("path")(path.path)
+app.command("mcp")(mcp.mcp)
 app.command("doctor")(doctor.doctor)
 app.command("graph")(diagram.graph)
 app.add_typer(evaluate.app, name="eval")
@@ -71,19 +73,10 @@ def main() -> None:
 def _sentence(error: Exception) -> tuple[str, int] | None:
     from pydantic import ValidationError
 
-    from ...models.embeddings import ModelUnavailable
-    from ...stores.errors import InvalidInput, StoreError
+    from ...stores.errors import InvalidInput
+    from ..sentences import MENDABLE, in_a_sentence
 
-    if isinstance(error, InvalidInput):
-        return str(error), MISTAKE
-    if isinstance(error, StoreError | ModelUnavailable):
-        return str(error), FAULT
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        if not first["loc"]:
-            return f"{first['msg'].removeprefix('Value error, ')}.", MISTAKE
-        field = ".".join(str(part) for part in first["loc"]) or error.title
-        if error.title == "Settings":
-            field = f"CLEW_{field.upper()}"
-        return f"{field}: {first['msg']} (it is {first['input']!r}).", MISTAKE
-    return None
+    if not isinstance(error, MENDABLE):
+        return None
+    mistaken = isinstance(error, InvalidInput | ValidationError)
+    return in_a_sentence(error), MISTAKE if mistaken else FAULT

@@ -12,9 +12,6 @@ from .options import As, Hops, Json, Namespaces, Overrides, Persona, TopK, conte
 
 __all__ = ["discover"]
 
-PATIENT = ["budget_ms=5000", "search_ms=2000"]
-"""Before what the user sets: a long text takes longer to read than a question."""
-
 
 def discover(
     file: Annotated[
@@ -42,10 +39,12 @@ def discover(
 
     if (file is None) == (not document):
         raise InvalidInput("Name a text file (- for standard input), or a --document; one of both.")
-    settings = [*PATIENT, *(overrides or [])]
+    from ...context import FOR_A_TEXT
+    from .. import asking
+
+    settings = [*(f"{name}={value}" for name, value in FOR_A_TEXT.items()), *(overrides or [])]
     context = context_from(settings, hops=hops, top_k=top_k, persona=persona)
     passage = "" if file is None else _text(file)
-    from .. import asking
     from . import render
     from .running import run
 
