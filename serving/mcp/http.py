@@ -15,6 +15,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ...graph.given import identity_of_user
 from ...stores.access import Identity
@@ -30,15 +31,32 @@ def _who_asks(context: ServerRequestContext[Any]) -> Identity:
     return identity_of_user(context.request.scope.get("user"))
 
 
-# Stateless: any process behind a load balancer can answer any request.
-_sessions = StreamableHTTPSessionManager(build(_who_asks, Defaults()), stateless=True)
+class _Tools:
+    """The tools over HTTP, for as long as they run; a manager of sessions runs only once."""
+
+    def __init__(self) -> None:
+        self._answers: StreamableHTTPASGIApp | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """While this lasts, the route answers."""
+        # Stateless: any process behind a load balancer can answer any request.
+        sessions = StreamableHTTPSessionManager(build(_who_asks, Defaults()), stateless=True)
+        async with sessions.run():
+            self._answers = StreamableHTTPASGIApp(sessions)
+            yield
+        self._answers = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if self._answers is None:
+            await Response(status_code=503)(scope, receive, send)
+        else:
+            await self._answers(scope, receive, send)
 
 
-@asynccontextmanager
-async def running() -> AsyncIterator[None]:
-    """While this lasts, the routes answer."""
-    async with _sessions.run():
-        yield
+_tools = _Tools()
+running = _tools.running
 
 
 async def _refuse(_: Request) -> Response:
@@ -47,6 +65,6 @@ async def _refuse(_: Request) -> Response:
 
 
 ROUTES = (
-    Route("/mcp", StreamableHTTPASGIApp(_sessions), methods=["POST"]),
+    Route("/mcp", _tools, methods=["POST"]),
     Route("/mcp", _refuse, methods=["GET", "DELETE"]),
 )

@@ -18,7 +18,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
-from . import test_server
+from . import dev_server
 
 PATIENT = ("-s", "budget_ms=60000", "-s", "search_ms=30000", "-s", "graph_ms=30000")
 CLEW = (sys.executable, "-c", "from clew.serving.cli import main; main()")
@@ -59,7 +59,7 @@ def server(dsn: str, folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    configured = json.loads((test_server.ROOT / "langgraph.json").read_text("utf-8"))
+    configured = json.loads((dev_server.ROOT / "langgraph.json").read_text("utf-8"))
     (folder / "who.py").write_text(WHO)
     configured["auth"] = {"path": "./who.py:auth"}
     (folder / "langgraph.json").write_text(json.dumps(configured))
@@ -72,12 +72,12 @@ def server(dsn: str, folder: Path) -> Iterator[str]:
         running = subprocess.Popen(
             command,
             cwd=folder,
-            env={**bare(dsn), **test_server.QUIET},
+            env={**bare(dsn), **dev_server.QUIET},
             stdout=output,
             stderr=subprocess.STDOUT,
         )
     try:
-        test_server._await_ready(f"http://127.0.0.1:{port}", running, log)
+        dev_server._await_ready(f"http://127.0.0.1:{port}", running, log)
         yield f"http://127.0.0.1:{port}/mcp"
         assert "Blocking call" not in log.read_text("utf-8")
     finally:
