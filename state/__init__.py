@@ -5,6 +5,14 @@ Everything is plain JSON, since a checkpointer may store it after every step.
 
 from __future__ import annotations
 
+from .asked import (
+    MAX_PASSAGE,
+    MAX_QUESTION,
+    MAX_TURNS,
+    FilterInput,
+    RetrievalInput,
+    Turn,
+)
 from .ingestion import (
     Asked,
     BackfillInput,
@@ -20,13 +28,9 @@ from .ingestion import (
     SourceDocument,
 )
 from .retrieval import (
-    MAX_PASSAGE,
-    MAX_QUESTION,
-    MAX_TURNS,
     Candidate,
     CrossReading,
     EntityPassage,
-    FilterInput,
     LinkTrail,
     MapEdge,
     MentionFound,
@@ -34,7 +38,6 @@ from .retrieval import (
     Plan,
     RankedPassage,
     Request,
-    RetrievalInput,
     RetrievalOutput,
     RetrievalState,
     RetrievalUpdate,
@@ -43,7 +46,6 @@ from .retrieval import (
     Standing,
     SynonymTried,
     Traversal,
-    Turn,
     Understanding,
 )
 from .steps import Degradation, StepTime

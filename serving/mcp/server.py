@@ -88,8 +88,7 @@ async def _called(
         said = await tool.run(arguments, defaults, report)
     except MENDABLE as error:
         return _refused(in_a_sentence(error))
-    except Exception:
-        # What the text of a bug may quote is nobody's business but the operator's.
+    except Exception:  # a bug: its words may quote a passage, so that they go to the log only
         _logger.exception("The tool %s failed.", tool.name)
         return _refused("Something went wrong inside Clew; the log of the server says what.")
     return CallToolResult(
